@@ -1,0 +1,75 @@
+"""Environment: everything ambient that a command may touch, so that tests can hand in their own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import BinaryIO, Mapping, Optional
+
+from jpq.config.paths import Paths, find_paths
+
+
+class Environment:
+    """The process's surroundings. Main thread only.
+
+    ``stdin``, ``stdout`` and ``stderr`` are binary files, or None where the descriptor is
+    closed. Commands that list something write it with ``out`` and tell the person
+    something with ``tell``; the streamed answer goes through the renderer instead.
+    """
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        cwd: str,
+        stdin: Optional[BinaryIO],
+        stdout: Optional[BinaryIO],
+        stderr: Optional[BinaryIO],
+    ) -> None:
+        self.environ = environ
+        self.cwd = cwd
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+
+    @classmethod
+    def of_process(cls) -> Environment:
+        """The real one."""
+        return cls(
+            environ=os.environ,
+            cwd=_working_directory(),
+            stdin=_binary(sys.stdin),
+            stdout=_binary(sys.stdout),
+            stderr=_binary(sys.stderr),
+        )
+
+    @property
+    def paths(self) -> Paths:
+        """Where configuration, data, state and cache live."""
+        return find_paths(self.environ)
+
+    def out(self, text: str) -> None:
+        """Write ``text`` to stdout as UTF-8 or the locale's encoding, replacing what it lacks."""
+        _write(self.stdout, sys.stdout, text)
+
+    def tell(self, text: str) -> None:
+        """Write a line to stderr."""
+        _write(self.stderr, sys.stderr, text + "\n")
+
+
+def _binary(stream: object) -> Optional[BinaryIO]:
+    return getattr(stream, "buffer", None)
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.sep  # the folder was removed under us
+
+
+def _write(channel: Optional[BinaryIO], text_stream: object, text: str) -> None:
+    if channel is None:
+        return
+    encoding = getattr(text_stream, "encoding", None) or "utf-8"
+    channel.write(text.encode(encoding, "replace"))
+    channel.flush()

@@ -1,0 +1,1 @@
+"""Settings: one table of keys, and the loader that folds every source."""

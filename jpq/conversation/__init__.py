@@ -1,0 +1,1 @@
+"""What was said: events, their identity, and the view a provider is sent."""

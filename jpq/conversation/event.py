@@ -1,0 +1,127 @@
+"""Conversation events: what was said and done, as it is stored.
+
+Each class is one ``type`` of entry in ``events.jsonl``. A provider's opaque data sits in
+the entry's ``metadata`` beside the provider and model that made it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
+
+
+class ChatRequest(NamedTuple):
+    """What the person said. ``content`` is text."""
+
+    content: str
+
+
+class AssistantMessage(NamedTuple):
+    """Text of the answer (``chat_response`` with ``message``)."""
+
+    text: str
+
+
+class AssistantReasoning(NamedTuple):
+    """The model's reasoning (``chat_response`` with ``reasoning``)."""
+
+    text: str
+
+
+class AssistantStructured(NamedTuple):
+    """An answer that matches a schema (``chat_response`` with ``structured``)."""
+
+    value: Any
+
+
+class ToolCall(NamedTuple):
+    """A call the model made (``tool_call_request``); ``raw`` as in ToolCallRequest."""
+
+    id: str
+    name: str
+    arguments: Dict[str, Any]
+    raw: Optional[str] = None
+
+
+class ToolResponse(NamedTuple):
+    """What the model is told about the call ``id`` (``tool_call_response``)."""
+
+    id: str
+    content: str
+    is_error: bool = False
+
+
+class InquiryRequest(NamedTuple):
+    """A question a running tool asked the person."""
+
+    id: str
+    question: str
+
+
+class InquiryResponse(NamedTuple):
+    """The person's answer to the question ``id``."""
+
+    id: str
+    answer: str
+
+
+class ConfigDelta(NamedTuple):
+    """Configuration the conversation itself set from here on: dotted key to value."""
+
+    changes: Dict[str, Any]
+
+
+class TurnEnd(NamedTuple):
+    """How a turn ended (``status`` and ``finish_reason`` in the words of docs/events.md)."""
+
+    status: str
+    finish_reason: Optional[str]
+    usage: Dict[str, int]
+    model: Optional[str]
+
+
+class Unknown(NamedTuple):
+    """Any other entry: kept byte for byte and passed over."""
+
+    type: str
+
+
+ConversationEvent = Union[
+    ChatRequest,
+    AssistantMessage,
+    AssistantReasoning,
+    AssistantStructured,
+    ToolCall,
+    ToolResponse,
+    InquiryRequest,
+    InquiryResponse,
+    ConfigDelta,
+    TurnEnd,
+    Unknown,
+]
+
+
+class Entry(NamedTuple):
+    """A conversation event with its identity.
+
+    ``timestamp`` is UTC ISO 8601 with milliseconds and ``Z``. ``metadata`` may hold
+    ``provider`` and ``model`` (who made the event), ``opaque`` (their data, verbatim) and
+    ``partial`` (true: the text was cut here and the next message continues it).
+    ``line`` is the line as read from the file, without its line end; None for an entry
+    that has not been written.
+    """
+
+    event_id: str
+    timestamp: str
+    event: ConversationEvent
+    metadata: Mapping[str, Any] = {}
+    line: Optional[bytes] = None
+
+
+class Draft(NamedTuple):
+    """A conversation event that has no identity yet."""
+
+    event: ConversationEvent
+    metadata: Mapping[str, Any] = {}
+
+
+Drafts = List[Draft]

@@ -1,0 +1,124 @@
+"""What a turn tells its audience: the screen, a JSON Lines reader, the Python API.
+
+These are the values behind ``--format jsonl`` (docs/events.md) and ``Session.stream``.
+Notice and Waiting exist only for people and never reach stdout.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Optional, Union
+
+from jpq.events.usage import Usage
+
+
+class ConversationOpened(NamedTuple):
+    """The conversation the turn belongs to; ``id`` is None when nothing is saved."""
+
+    id: Optional[str]
+    model: str
+
+
+class StreamStart(NamedTuple):
+    """A cycle's answer begins; ``model`` is the one that serves."""
+
+    model: Optional[str]
+    message_id: Optional[str]
+
+
+class TextChunk(NamedTuple):
+    """Text of the answer, in order; ``index`` counts message items within the cycle."""
+
+    text: str
+    index: int = 0
+
+
+class ReasoningChunk(NamedTuple):
+    """Text of the model's reasoning, in order."""
+
+    text: str
+    index: int = 0
+
+
+class ToolUseStart(NamedTuple):
+    """The model began to write a call."""
+
+    id: str
+    name: str
+
+
+class ToolUse(NamedTuple):
+    """A call with its whole arguments."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+class ToolResult(NamedTuple):
+    """What the model is told about a call."""
+
+    id: str
+    name: str
+    content: str
+    is_error: bool
+
+
+class Complete(NamedTuple):
+    """A cycle ended with ``finish_reason``."""
+
+    finish_reason: str
+
+
+class TokenUpdate(NamedTuple):
+    """The cycle's usage."""
+
+    usage: Usage
+
+
+class Error(NamedTuple):
+    """What went wrong, where, and what to do; ``kind`` is a stable word."""
+
+    kind: str
+    message: str
+    where: str = ""
+    hint: str = ""
+
+
+class Result(NamedTuple):
+    """The end of the turn: sums of usage and cost, the last cycle's finish reason."""
+
+    status: str
+    text: str
+    finish_reason: Optional[str]
+    usage: Usage
+    cost: Optional[float]
+    exit_code: int
+
+
+class Notice(NamedTuple):
+    """One line for the person, on stderr."""
+
+    text: str
+
+
+class Waiting(NamedTuple):
+    """Nothing has come yet; a terminal shows that jpq waits for ``what``."""
+
+    what: str
+
+
+TurnEvent = Union[
+    ConversationOpened,
+    StreamStart,
+    TextChunk,
+    ReasoningChunk,
+    ToolUseStart,
+    ToolUse,
+    ToolResult,
+    Complete,
+    TokenUpdate,
+    Error,
+    Result,
+    Notice,
+    Waiting,
+]

@@ -1,0 +1,1 @@
+"""How anything is told to stop, and how the person is asked."""

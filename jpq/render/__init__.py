@@ -1,0 +1,1 @@
+"""Everything visible, written by one renderer thread."""

@@ -1,0 +1,1 @@
+"""Conversations on disk: journal, lock, workspace."""

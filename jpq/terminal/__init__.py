@@ -1,0 +1,1 @@
+"""The controlling terminal and what it can do."""

@@ -1,0 +1,1 @@
+"""The calls a model makes, and the results it is given."""

@@ -1,0 +1,1 @@
+"""One request until its final answer: inbox, state machine, retries, loop."""

@@ -1,0 +1,1 @@
+"""Real parts for tests: a loopback server, programs, terminals."""

@@ -1,0 +1,194 @@
+"""A loopback HTTP server that sends raw bytes and faults exactly as a test scripts them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
+
+WAIT_S = 10.0
+
+
+class Pause(NamedTuple):
+    """Send nothing until ``event`` is set; ends the connection if it never is."""
+
+    event: threading.Event
+
+
+DROP = object()  # close the connection with a reset
+Step = Union[bytes, Pause, object]
+
+
+class Seen(NamedTuple):
+    """A request as it arrived."""
+
+    method: str
+    path: str
+    headers: Dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def head(
+    content_type: str = "text/event-stream",
+    status: str = "200 OK",
+    chunked: bool = True,
+    headers: Sequence[str] = (),
+) -> bytes:
+    """A response head; without ``chunked`` the body ends when the connection does."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Type: {content_type}", *headers]
+    lines.append("Transfer-Encoding: chunked" if chunked else "Connection: close")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def chunk(data: bytes) -> bytes:
+    """One HTTP chunk."""
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+LAST_CHUNK = b"0\r\n\r\n"
+
+
+def sse(*values: Any) -> List[bytes]:
+    """One ``data:`` event for each value; a str goes as it is, others as JSON."""
+    texts = (value if isinstance(value, str) else json.dumps(value) for value in values)
+    return [f"data: {text}\n\n".encode() for text in texts]
+
+
+def delta(text: str, **choice: Any) -> Dict[str, Any]:
+    """A chat-completion chunk with ``text``."""
+    return {"model": "test-model", "choices": [{"index": 0, "delta": {"content": text}, **choice}]}
+
+
+FINISH = {"model": "test-model", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+USAGE = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}}
+DONE = "[DONE]"
+
+
+def reply(*values: Any, chunked: bool = True, content_type: str = "text/event-stream") -> List[Step]:
+    """The steps of a whole streamed reply with one chunk an event."""
+    events = sse(*values)
+    if not chunked:
+        return [head(content_type, chunked=False), *events]
+    return [head(content_type), *(chunk(event) for event in events), LAST_CHUNK]
+
+
+def answer(text: str, chunked: bool = True) -> List[Step]:
+    """A complete streamed answer of ``text``, a word a chunk."""
+    words = [delta(piece) for piece in text.replace(" ", " \0").split("\0")]
+    return reply(*words, FINISH, USAGE, DONE, chunked=chunked)
+
+
+def error(status: str, body: bytes, content_type: str = "application/json", *headers: str) -> List[Step]:
+    """The steps of an error response."""
+    length = f"Content-Length: {len(body)}"
+    lines = [f"HTTP/1.1 {status}", f"Content-Type: {content_type}", length, *headers, "", ""]
+    return ["\r\n".join(lines).encode() + body]
+
+
+class Server:
+    """Serves one script a request, in order; the last one repeats.
+
+    Each connection is read to the end of one request, the script's steps are sent, and the
+    connection is closed. ``seen`` lists the requests. Use as a context manager.
+    """
+
+    def __init__(self, *scripts: Sequence[Step]) -> None:
+        self._scripts = list(scripts)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._threads: List[threading.Thread] = []
+        self._connections: List[socket.socket] = []
+        self._lock = threading.Lock()  # guards seen, _threads and _connections
+        self._acceptor = threading.Thread(target=self._accept, name="test-server")
+        self.seen: List[Seen] = []
+        self.errors: List[BaseException] = []
+
+    @property
+    def port(self) -> int:
+        return int(self._listener.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def __enter__(self) -> Server:
+        self._acceptor.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        # Shutting a listener down wakes accept() on Linux; connecting does so elsewhere.
+        try:
+            self._listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            socket.create_connection(("127.0.0.1", self.port), WAIT_S).close()
+        self._acceptor.join(WAIT_S)
+        self._listener.close()
+        with self._lock:
+            connections, threads = list(self._connections), list(self._threads)
+        for connection in connections:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # the peer is gone already
+        for thread in threads:
+            thread.join(WAIT_S)
+        assert not any(thread.is_alive() for thread in threads), "a server thread did not end"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            thread = threading.Thread(target=self._serve, args=(connection,), name="test-server")
+            with self._lock:
+                self._connections.append(connection)
+                self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with connection:
+            try:
+                request = _read_request(connection)
+                if request is None:
+                    return
+                with self._lock:
+                    script = self._scripts[min(len(self.seen), len(self._scripts) - 1)]
+                    self.seen.append(request)
+                self._play(connection, script)
+            except (ConnectionError, OSError):
+                return  # the client hung up, which many tests make it do
+
+    def _play(self, connection: socket.socket, script: Sequence[Step]) -> None:
+        for step in script:
+            if step is DROP:
+                linger = b"\x01\x00\x00\x00\x00\x00\x00\x00"
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                return
+            if isinstance(step, Pause):
+                if not step.event.wait(WAIT_S):
+                    return
+            else:
+                assert isinstance(step, bytes)
+                connection.sendall(step)
+
+
+def _read_request(connection: socket.socket) -> Optional[Seen]:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = connection.recv(65536)
+        if not piece:
+            return None
+        data += piece
+    top, _, body = data.partition(b"\r\n\r\n")
+    lines = top.decode("latin-1").split("\r\n")
+    method, path, _ = lines[0].split(" ", 2)
+    headers = {k.lower(): v.strip() for k, v in (line.split(":", 1) for line in lines[1:])}
+    while len(body) < int(headers.get("content-length", "0")):
+        body += connection.recv(65536)
+    return Seen(method, path, headers, body)
