@@ -82,9 +82,11 @@ class Decoder(Protocol):
     ``feed`` and ``close`` raise StreamError for an error the server sent inside its
     reply, after yielding what came before it. ``close`` is called at the end of the
     bytes and yields what was still open, then Finished(INTERRUPTED) when the provider
-    never said how it ended. ``done`` is True once the provider's own end marker has come.
+    never said how it ended. ``ending`` is True once the provider has said how the answer
+    ends, though more may come (usage); ``done`` once its own end marker has come.
     """
 
+    ending: bool
     done: bool
 
     def feed(self, message: Message) -> Iterator[StreamEvent]: ...
@@ -93,7 +95,13 @@ class Decoder(Protocol):
 
 
 class Exchange(Protocol):
-    """One request and its reply."""
+    """One request and its reply.
+
+    ``ending`` is True once the provider has said how the answer ends although its stream
+    may go on (a late usage report); readable from any thread.
+    """
+
+    ending: bool
 
     def events(self) -> Iterator[StreamEvent]:
         """Send the request and yield the reply; runs on a reader thread. Raises StreamError."""
