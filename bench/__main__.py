@@ -1,0 +1,65 @@
+"""``python -m bench``: measure, print a table, and on demand write it into the documentation."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from typing import List
+
+from bench import large, latency, oneshot, report, startup, throughput
+from bench.compare import Row
+from bench.process import Failed, environment
+
+BENCHMARKS = {
+    "startup": startup.measure,
+    "oneshot": oneshot.measure,
+    "latency": latency.measure,
+    "throughput": throughput.measure,
+    "large": large.measure,
+}
+
+
+def main() -> int:
+    """Exit status 1 when a measured program failed; a missed target is only reported."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    parser.add_argument("--rounds", type=int, help="runs of each program, instead of the usual")
+    parser.add_argument("--update-docs", action="store_true", help="rewrite docs/performance.md")
+    options = parser.parse_args()
+    unknown = set(options.names) - set(BENCHMARKS)
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
+    if options.update_docs and options.names:
+        parser.error("--update-docs needs all benchmarks, so name none")
+
+    home = tempfile.mkdtemp(prefix="jpq-bench-")
+    started_in = os.getcwd()
+    os.chdir(home)  # so that no project configuration above the checkout is read
+    try:
+        rows = _measure(options.names or list(BENCHMARKS), home, options.rounds)
+    except Failed as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        os.chdir(started_in)
+        shutil.rmtree(home)
+    print(report.table(rows))
+    if options.update_docs:
+        report.update_page(rows)
+    return 0
+
+
+def _measure(names: List[str], home: str, rounds: int) -> List[Row]:
+    rows: List[Row] = []
+    for name in names:
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        keywords = {"count": rounds} if rounds else {}
+        rows += BENCHMARKS[name](environment(home), **keywords)
+    return rows
+
+
+if __name__ == "__main__":
+    sys.exit(main())
