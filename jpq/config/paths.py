@@ -25,6 +25,7 @@ class Paths(NamedTuple):
 # What stands in for the home folder where there is none: nothing exists below it and
 # nothing can be created there, so reading finds nothing and writing says what to set.
 _NO_HOME = os.path.join(os.devnull, "home")
+_NO_HOME_WHERE = "there is no home folder: HOME is not set"
 
 # Folder, its variable, and what the XDG base directory specification falls back to.
 _XDG = {
@@ -69,13 +70,10 @@ def make_folder(path: str) -> None:
         _make(path)
     except OSError as error:
         raise WriteError(
-            "Cannot create a folder: {}.".format(error.strerror or error),
+            f"Cannot create a folder: {error.strerror or error}.",
             where=_NO_HOME_WHERE if path.startswith(_NO_HOME) else path,
             hint="Set JPQ_HOME to a folder that you can write to.",
         ) from None
-
-
-_NO_HOME_WHERE = "no home folder: HOME is not set"
 
 
 def _make(path: str) -> None:
@@ -105,8 +103,8 @@ def _platform_folder(kind: str) -> str:
     # Late: needed on some platforms only, and looks at the process's own environment.
     import platformdirs
 
-    folder = getattr(platformdirs, "user_{}_dir".format(kind))
-    return os.path.abspath(folder("jpq", appauthor=False))
+    folder = getattr(platformdirs, f"user_{kind}_dir")
+    return os.path.abspath(str(folder("jpq", appauthor=False)))
 
 
 def _home(environ: Mapping[str, str]) -> str:

@@ -1,0 +1,399 @@
+"""Every setting, one row each: the loader, ``config set`` and the reference page read this table.
+
+A name is dotted; ``*`` stands for a name that the person chooses (a provider, an alias, a
+tool). Adding a setting is adding a row, then ``python -m jpq.config.reference``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Tuple
+
+STRING = "string"
+BOOLEAN = "boolean"
+INTEGER = "integer"
+NUMBER = "number"
+STRING_OR_INTEGER = "string or integer"
+STRINGS = "array of strings"
+STRING_TABLE = "table of strings"
+TABLE = "table"
+ANY = "any value"
+
+POSITIVE = "more than 0"
+NOT_NEGATIVE = "0 or more"
+
+# A longer wait does not fit into the system calls of every platform.
+LONGEST_WAIT_S = 1_000_000
+
+APIS = ("openai-chat", "openai-responses", "anthropic", "google", "ollama", "local", "scripted")
+RUN_MODES = ("ask", "unattended", "edit", "skip")
+
+
+class Row(NamedTuple):
+    """One setting.
+
+    ``default`` None means unset. ``choices`` lists the strings that are allowed; one that
+    starts with ``N`` stands for a number and the rest ("N lines"). ``bound`` limits
+    numbers. ``option`` is the command line's way to set it.
+    """
+
+    name: str
+    type: str
+    default: Any
+    help: str
+    unit: str = ""
+    choices: Tuple[str, ...] = ()
+    bound: str = ""
+    option: str = ""
+
+
+# fmt: off  (a row is easier to read and compare on two lines than on nine)
+ROWS: Tuple[Row, ...] = (
+    Row(
+        "model",
+        STRING,
+        None,
+        option="-m",
+        help="Which model answers: `PROVIDER/MODEL` or an alias.",
+    ),
+    Row("system", STRING, None, option="-s", help="System prompt of new conversations."),
+    Row(
+        "options.*", ANY, None, option="-o", help="Model options sent along, such as `temperature`."
+    ),
+    Row(
+        "active_tools",
+        STRINGS,
+        None,
+        option="-t",
+        help="Tools to offer, names or globs; unset: all.",
+    ),
+    Row("aliases.*", STRING, None, help="A short name for a `PROVIDER/MODEL`."),
+    # Providers
+    Row("providers.*.api", STRING, None, choices=APIS, help="The wire API the provider speaks."),
+    Row("providers.*.base_url", STRING, None, help="Where it is, with its version part (`/v1`)."),
+    Row("providers.*.api_key_env", STRING, None, help="The environment variable with the API key."),
+    Row(
+        "providers.*.api_key_cmd", STRINGS, None, help="A command that prints the API key, as argv."
+    ),
+    Row("providers.*.headers", STRING_TABLE, None, help="More HTTP headers to send."),
+    Row(
+        "providers.*.ca_bundle",
+        STRING,
+        None,
+        help="PEM file of the certificate authorities to trust.",
+    ),
+    Row("providers.*.quirks", TABLE, None, help="How it departs from its API; see providers.md."),
+    Row(
+        "providers.local.keep_alive_s",
+        NUMBER,
+        300.0,
+        unit="s",
+        bound=NOT_NEGATIVE,
+        help="How long the embedded model stays loaded after its last answer.",
+    ),
+    # Requests
+    Row(
+        "request.connect_timeout_s",
+        NUMBER,
+        10.0,
+        unit="s",
+        bound=POSITIVE,
+        help="Wait for a connection.",
+    ),
+    Row(
+        "request.idle_timeout_s",
+        NUMBER,
+        60.0,
+        unit="s",
+        bound=POSITIVE,
+        help="Give up a stream after so long without an event; comments and pings do not count.",
+    ),
+    Row(
+        "request.max_attempts",
+        INTEGER,
+        4,
+        bound=POSITIVE,
+        option="--retries (one less)",
+        help="How often one request is tried in all.",
+    ),
+    Row(
+        "request.backoff_base_s",
+        NUMBER,
+        1.0,
+        unit="s",
+        bound=NOT_NEGATIVE,
+        help="Wait before the second attempt; doubles, half fixed and half random.",
+    ),
+    Row(
+        "request.backoff_cap_s",
+        NUMBER,
+        30.0,
+        unit="s",
+        bound=NOT_NEGATIVE,
+        help="Longest such wait.",
+    ),
+    Row(
+        "request.retry_after_max_s",
+        NUMBER,
+        60.0,
+        unit="s",
+        bound=NOT_NEGATIVE,
+        help="A longer `Retry-After` fails at once and says when to come back.",
+    ),
+    Row(
+        "request.total_retry_s",
+        NUMBER,
+        180.0,
+        unit="s",
+        bound=NOT_NEGATIVE,
+        help="All waits of one turn together.",
+    ),
+    Row(
+        "request.max_cycles",
+        INTEGER,
+        25,
+        bound=NOT_NEGATIVE,
+        option="--max-cycles",
+        help="Tool round trips per turn; reaching it asks, or ends with 76 when not interactive.",
+    ),
+    Row(
+        "request.max_cost_usd",
+        NUMBER,
+        None,
+        unit="USD",
+        bound=POSITIVE,
+        option="--max-cost",
+        help="What one turn may cost.",
+    ),
+    Row(
+        "request.total_timeout_s",
+        NUMBER,
+        None,
+        unit="s",
+        bound=POSITIVE,
+        option="--timeout",
+        help="How long the whole run may take.",
+    ),
+    # Input and conversations
+    Row(
+        "input.stdin_wait_s",
+        NUMBER,
+        5.0,
+        unit="s",
+        bound=NOT_NEGATIVE,
+        help="With prompt words given: wait for the first byte of a pipe.",
+    ),
+    Row(
+        "conversation.lock_wait_s",
+        NUMBER,
+        10.0,
+        unit="s",
+        bound=NOT_NEGATIVE,
+        help="Wait for a conversation that another process is using.",
+    ),
+    Row(
+        "conversation.compact_at",
+        NUMBER,
+        None,
+        unit="tokens",
+        bound=POSITIVE,
+        help="Summarise older turns once the conversation is longer; unset: never.",
+    ),
+    # Tools
+    Row("tools.workers", INTEGER, 8, bound=POSITIVE, help="How many tools run at the same time."),
+    Row(
+        "tools.*.source",
+        STRING,
+        "command",
+        choices=("command", "python", "http", "builtin", "mcp"),
+        help="What kind of tool it is.",
+    ),
+    Row("tools.*.description", STRING, None, help="What the model is told about it."),
+    Row(
+        "tools.*.command",
+        STRINGS,
+        None,
+        help='What to run, as argv, never a shell line; `"{name}"` is one argument.',
+    ),
+    Row("tools.*.parameters", TABLE, None, help="Its arguments: a table each, or a JSON Schema."),
+    Row("tools.*.run", STRING, "ask", choices=RUN_MODES, help="Whether to ask before a call."),
+    Row(
+        "tools.*.result",
+        STRING,
+        "unattended",
+        help="Whether to ask before a result is sent: `ask`, `unattended`, `edit` or "
+        '`skip`. With `source = "http"`: the path into the reply.',
+    ),
+    Row(
+        "tools.*.timeout_s",
+        NUMBER,
+        60.0,
+        unit="s",
+        bound=POSITIVE,
+        help="How long a call may take.",
+    ),
+    Row(
+        "tools.*.max_output_bytes",
+        INTEGER,
+        65536,
+        unit="bytes",
+        bound=POSITIVE,
+        help="Longer output loses its middle; the whole goes to a file beside the conversation.",
+    ),
+    Row("tools.*.cwd", STRING, ".", help="The folder it runs in."),
+    Row("tools.*.env", STRING_TABLE, None, help="More environment variables for it."),
+    Row(
+        "tools.*.stdin",
+        STRING,
+        "null",
+        choices=("null", "json"),
+        help="What it reads: nothing, or its arguments.",
+    ),
+    Row("tools.*.display.name", STRING, None, help="Its name on the screen."),
+    Row(
+        "tools.*.display.title", STRING, None, help="The header of a call; `{name}` is an argument."
+    ),
+    Row("tools.*.method", STRING, "GET", help="HTTP tools: the method."),
+    Row("tools.*.url", STRING, None, help="HTTP tools: the address."),
+    Row("tools.*.query", TABLE, None, help="HTTP tools: the query's fields."),
+    Row("tools.*.headers", STRING_TABLE, None, help="HTTP tools: headers."),
+    Row("tools.*.json", ANY, None, help="HTTP tools: the body, sent as JSON."),
+    Row("tools.*.throttle.field", STRING, None, help="Field of a reply that says it is throttled."),
+    Row("tools.*.throttle.equals", ANY, None, help="The value that this field then has."),
+    Row("tools.*.throttle.wait_field", STRING, None, help="Field with the seconds to wait."),
+    Row(
+        "tools.*.throttle.max_wait_s",
+        NUMBER,
+        15.0,
+        unit="s",
+        bound=NOT_NEGATIVE,
+        help="Longest wait for a throttled tool.",
+    ),
+    Row(
+        "tools.*.throttle.attempts",
+        INTEGER,
+        3,
+        bound=POSITIVE,
+        help="How often a throttled tool is tried in all.",
+    ),
+    # MCP servers
+    Row("mcp.*.command", STRINGS, None, help="How to start the server, as argv."),
+    Row("mcp.*.url", STRING, None, help="Where the server is, instead of `command`."),
+    Row("mcp.*.env", STRING_TABLE, None, help="More environment variables for it."),
+    Row(
+        "mcp.*.startup_timeout_s",
+        NUMBER,
+        20.0,
+        unit="s",
+        bound=POSITIVE,
+        help="How long it may take to start.",
+    ),
+    Row(
+        "mcp.*.run",
+        STRING,
+        "ask",
+        choices=RUN_MODES,
+        help="Whether to ask before a call of its tools.",
+    ),
+    # What it looks like
+    Row(
+        "style.reasoning",
+        STRING_OR_INTEGER,
+        "full",
+        unit="characters",
+        choices=("full", "hidden", "progress", "static"),
+        bound=NOT_NEGATIVE,
+        option="--reasoning",
+        help="How much of the model's reasoning to show; a number: so many characters.",
+    ),
+    Row(
+        "style.wrap",
+        STRING_OR_INTEGER,
+        "auto",
+        unit="columns",
+        choices=("auto", "off"),
+        bound=POSITIVE,
+        option="--wrap",
+        help="Where lines end on a terminal; a number: after so many columns.",
+    ),
+    Row(
+        "style.color",
+        STRING,
+        "auto",
+        choices=("auto", "always", "never"),
+        option="--color",
+        help="Whether to use colour.",
+    ),
+    Row(
+        "style.typewriter_ms",
+        NUMBER,
+        0.0,
+        unit="ms",
+        bound=NOT_NEGATIVE,
+        help="Delay per character.",
+    ),
+    Row(
+        "style.sanitize",
+        STRING,
+        "strip",
+        choices=("strip", "visualize"),
+        help="What becomes of control characters in an answer on a terminal.",
+    ),
+    Row(
+        "style.tool.result",
+        STRING,
+        "10 lines",
+        choices=("full", "off", "N lines"),
+        help="How much of a tool's result to show.",
+    ),
+    Row(
+        "style.tool.link",
+        STRING,
+        "osc8",
+        choices=("osc8", "full", "off"),
+        help="How to point at the whole result: a terminal link, its path, or not at all.",
+    ),
+    # Ctrl+C
+    Row(
+        "interrupt.cooldown_s",
+        NUMBER,
+        2.0,
+        unit="s",
+        bound=NOT_NEGATIVE,
+        help="A second Ctrl+C within so long ends the run.",
+    ),
+    Row(
+        "interrupt.streaming",
+        STRING,
+        "prompt",
+        choices=("prompt", "stop", "abort", "reply", "continue"),
+        help="What Ctrl+C does while an answer arrives.",
+    ),
+    Row(
+        "interrupt.tools",
+        STRING,
+        "prompt",
+        choices=("prompt", "continue", "respond", "restart"),
+        help="What Ctrl+C does while tools run.",
+    ),
+    Row(
+        "interrupt.shutdown_s",
+        NUMBER,
+        10.0,
+        unit="s",
+        bound=POSITIVE,
+        help="A graceful end that takes longer is forced.",
+    ),
+)
+# fmt: on
+
+# What a conversation may set for itself. Everything else in its configuration is ignored,
+# so that a conversation from elsewhere can neither run a command nor send keys away.
+CONVERSATION_MAY_SET = (
+    "model",
+    "system",
+    "options.*",
+    "active_tools",
+    "tools.*.run",
+    "tools.*.result",
+    "style.reasoning",
+)

@@ -1,0 +1,125 @@
+"""Reads TOML text, and finds settings in it by line."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from jpq.config.nested import MISSING, Path
+from jpq.errors import ConfigError
+
+
+class Statement(NamedTuple):
+    """A table header or ``key = value``: its lines [first, end) from 0, and its whole path."""
+
+    first: int
+    end: int
+    path: Path
+    is_header: bool
+
+
+def parse(text: str, file: str) -> Dict[str, Any]:
+    """The document in ``text``. Raises ConfigError with ``file`` and line."""
+    try:
+        return _loads(text)
+    except ValueError as error:
+        message, line = _place(str(error), text)
+        raise ConfigError(
+            f"The configuration is not valid TOML: {message}.",
+            where=f"{file}:{line}",
+            hint="Correct that line; strings need quotes, tables a [name] line.",
+        ) from None
+    except RecursionError:
+        raise ConfigError("The configuration is nested too deeply.", where=file) from None
+
+
+def parse_value(text: str) -> Any:
+    """The TOML value that ``text`` is, or MISSING if it is none."""
+    found = loaded("value = " + text)
+    return found["value"] if found is not None and list(found) == ["value"] else MISSING
+
+
+def line_of(text: str, path: Path) -> Optional[int]:
+    """The line, counted from 1, where ``path`` or the table around it is set."""
+    best: Optional[Statement] = None
+    for statement in statements(text):
+        shared = statement.path
+        if shared == path[: len(shared)] and (best is None or len(shared) >= len(best.path)):
+            best = statement
+    return best.first + 1 if best else None
+
+
+def statements(text: str) -> Iterator[Statement]:
+    """The statements of a valid document, in order."""
+    lines = text.split("\n")
+    section: Path = ()
+    first = 0
+    while first < len(lines):
+        start = lines[first].strip()
+        if not start or start.startswith("#"):
+            first += 1
+            continue
+        end = _end(lines, first)
+        header = start.startswith("[")
+        path = _header_path(lines[first]) if header else section + _key_path(lines[first])
+        if header:
+            section = path
+        yield Statement(first, end, path, header)
+        first = end
+
+
+_PART = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\]|\\.)*\"|'[^']*')"
+KEY = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=")
+
+
+def _end(lines: List[str], first: int) -> int:
+    """The end of the statement that begins at ``first``: the shortest text that is valid TOML."""
+    for end in range(first + 1, len(lines) + 1):
+        if loaded("\n".join(lines[first:end])) is not None:
+            return end
+    return first + 1
+
+
+def _header_path(line: str) -> Path:
+    found: Any = loaded(line)
+    path: List[str] = []
+    while found:
+        if isinstance(found, list):
+            found = found[0]
+            continue
+        key = next(iter(found))
+        path.append(key)
+        found = found[key]
+    return tuple(path)
+
+
+def _key_path(line: str) -> Path:
+    match = KEY.match(line)
+    return _header_path(f"[{match.group(1)}]") if match else ()
+
+
+def loaded(text: str) -> Optional[Dict[str, Any]]:
+    """The document in ``text``, or None where that is not valid TOML."""
+    try:
+        return _loads(text.rstrip("\r"))  # half a CRLF, when text is cut at a line's end
+    except (ValueError, RecursionError):
+        return None
+
+
+def _loads(text: str) -> Dict[str, Any]:
+    # Late: the parser costs 10 ms, and without a configuration file there is nothing to parse.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)
+
+
+def _place(message: str, text: str) -> Tuple[str, int]:
+    """The parser's message without its place, and the line."""
+    match = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
+    if match is None:
+        return message, 1
+    line = int(match.group(1)) if match.group(1) else text.rstrip("\n").count("\n") + 1
+    return message[: match.start()], line
