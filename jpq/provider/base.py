@@ -101,7 +101,8 @@ class Exchange(Protocol):
     may go on (a late usage report); readable from any thread.
     """
 
-    ending: bool
+    @property
+    def ending(self) -> bool: ...
 
     def events(self) -> Iterator[StreamEvent]:
         """Send the request and yield the reply; runs on a reader thread. Raises StreamError."""
