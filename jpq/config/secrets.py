@@ -1,0 +1,64 @@
+"""Keeps secrets out of everything that is shown or logged."""
+
+from __future__ import annotations
+
+import re
+from typing import Match, Tuple
+
+SHORTEST = 4  # masking anything shorter would only garble the text
+SHOW_TAIL_FROM = 13  # a shorter secret gives away too much of itself with four characters
+
+_HEADER = re.compile(
+    r"""(\b(?:(?:proxy-)?authorization|(?:x-)?(?:goog-)?api-?key|x-goog-api-key|(?:set-)?cookie)
+        ['"]?\s*[:=,]\s*b?['"]?)          # as a header, in a dict's repr, in a pair's repr
+        ((?:bearer|basic|token)\s+)?
+        ([^\s'",}\]]+)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_URL_USER = re.compile(r"(\b[a-z][a-z0-9+.-]*://)([^\s/@:]*):([^\s/@]+)@", re.IGNORECASE)
+_URL_QUERY = re.compile(
+    r"([?&](?:api_?key|key|token|access_token|auth)=)([^\s&#'\"]+)", re.IGNORECASE
+)
+_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|cookie|credential", re.IGNORECASE)
+
+
+class Secrets:
+    """The secrets of this process. ``add`` on the main thread, ``mask`` on any."""
+
+    def __init__(self) -> None:
+        self._known: Tuple[str, ...] = ()
+
+    def add(self, value: str) -> None:
+        """Mask ``value`` from now on."""
+        value = value.strip()
+        if len(value) >= SHORTEST and value not in self._known:
+            # A new tuple each time, longest first: readers see the old or the new one, and
+            # a secret that contains another is masked whole.
+            self._known = tuple(sorted(self._known + (value,), key=len, reverse=True))
+
+    def mask(self, text: str) -> str:
+        """``text`` with every known secret and every credential in a header or URL masked."""
+        for secret in self._known:
+            if secret in text:
+                text = text.replace(secret, masked(secret))
+        text = _HEADER.sub(_masked_header, text)
+        text = _URL_USER.sub(r"\1***:***@", text)
+        return _URL_QUERY.sub(lambda found: found.group(1) + masked(found.group(2)), text)
+
+    def mask_setting(self, name: str, value: str) -> str:
+        """The value of a setting; all of it is masked where its last name says it is secret."""
+        last = name.rsplit(".", 1)[-1]
+        if _SECRET_NAME.search(last) and not last.endswith(("_env", "_cmd")):
+            return masked(value)
+        return self.mask(value)
+
+
+def masked(secret: str) -> str:
+    """What is shown for a secret: its last four characters at most."""
+    if secret.startswith("***"):
+        return secret  # masked already
+    return f"***{secret[-4:]}" if len(secret) >= SHOW_TAIL_FROM else "***"
+
+
+def _masked_header(found: Match[str]) -> str:
+    return f"{found.group(1)}{found.group(2) or ''}{masked(found.group(3))}"
