@@ -36,9 +36,11 @@ class JpqError(Exception):
     """An error the person is told about: what happened, where, and what to do.
 
     ``message`` says what happened; ``where`` names the provider, file and line or URL;
-    ``hint`` says what to do next. Each is one line or empty.
+    ``hint`` says what to do next. Each is one line or empty. ``word`` is the kind of error
+    as programs see it.
     """
 
+    word = "error"
     exit_code = ExitCode.FAILURE
 
     def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
@@ -56,42 +58,49 @@ class JpqError(Exception):
 class UsageError(JpqError):
     """The command line cannot be understood."""
 
+    word = "usage"
     exit_code = ExitCode.USAGE
 
 
 class BadInputError(JpqError):
     """What was handed in cannot be used: a missing conversation, unreadable input."""
 
+    word = "bad_input"
     exit_code = ExitCode.BAD_INPUT
 
 
 class ConfigError(JpqError):
     """The configuration cannot be used as written."""
 
+    word = "config"
     exit_code = ExitCode.CONFIG
 
 
 class WriteError(JpqError):
     """A local write failed: disk full, read-only folder, file too large."""
 
+    word = "write"
     exit_code = ExitCode.CUT
 
 
 class ConversationBusyError(JpqError):
     """Another process holds the conversation's lock."""
 
+    word = "busy"
     exit_code = ExitCode.BUSY
 
 
 class DeniedError(JpqError):
     """A credential is missing or a permission could not be had."""
 
+    word = "denied"
     exit_code = ExitCode.DENIED
 
 
 class RunTimeoutError(JpqError):
     """The whole run took longer than ``--timeout``."""
 
+    word = "timeout"
     exit_code = ExitCode.TIMEOUT
 
 
@@ -139,6 +148,7 @@ class StreamError(JpqError):
     ) -> None:
         super().__init__(message, where=where, hint=hint)
         self.kind = kind
+        self.word = kind.word
         self.exit_code = kind.exit_code
         self.retry_after = retry_after
         self.status = status

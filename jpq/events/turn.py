@@ -1,7 +1,8 @@
 """What a turn tells its audience: the screen, a JSON Lines reader, the Python API.
 
 These are the values behind ``--format jsonl`` (docs/events.md) and ``Session.stream``.
-Notice and Waiting exist only for people and never reach stdout.
+Notice and Waiting exist only for people and never reach stdout. The field ``index``
+hides ``tuple.index``, which nobody calls on these values; hence the type comments.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ class TextChunk(NamedTuple):
     """Text of the answer, in order; ``index`` counts message items within the cycle."""
 
     text: str
-    index: int = 0
+    index: int = 0  # type: ignore[assignment]
 
 
 class ReasoningChunk(NamedTuple):
     """Text of the model's reasoning, in order."""
 
     text: str
-    index: int = 0
+    index: int = 0  # type: ignore[assignment]
 
 
 class ToolUseStart(NamedTuple):

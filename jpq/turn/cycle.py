@@ -60,6 +60,16 @@ class CycleTimes(NamedTuple):
     run_deadline: Optional[float]
 
 
+class RetryLimits(NamedTuple):
+    """The ``request`` section of the configuration that concerns retries; times in seconds."""
+
+    max_attempts: int
+    backoff_base_s: float
+    backoff_cap_s: float
+    retry_after_max_s: float
+    total_retry_s: float
+
+
 class Audience(Protocol):
     """Who a cycle reports to: the turn loop. All calls come from the main thread."""
 
@@ -89,7 +99,7 @@ class ResilientCycle:
         inbox: Inbox,
         audience: Audience,
         times: CycleTimes,
-        limits: Any,
+        limits: RetryLimits,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._inbox = inbox

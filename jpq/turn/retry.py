@@ -8,16 +8,7 @@ from typing import Callable, NamedTuple, Optional
 import tenacity
 
 from jpq.errors import StreamError
-
-
-class RetryLimits(NamedTuple):
-    """The ``request`` section of the configuration that concerns retries; times in seconds."""
-
-    max_attempts: int
-    backoff_base_s: float
-    backoff_cap_s: float
-    retry_after_max_s: float
-    total_retry_s: float
+from jpq.turn.cycle import RetryLimits
 
 
 class Retry(NamedTuple):

@@ -1,0 +1,119 @@
+"""How a turn ended: one status, one exit code and one error, the same on every channel."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+from jpq.errors import ErrorKind, ExitCode, JpqError, StreamError
+from jpq.events.parts import CONTENT_FILTER, LENGTH, REFUSAL
+from jpq.events.transcript import ChatResponse
+from jpq.events.usage import Usage
+
+COMPLETE = "complete"
+INTERRUPTED = "interrupted"
+INCOMPLETE = "incomplete"
+LIMITED = "limited"
+REFUSED = "refused"
+FILTERED = "filtered"
+EMPTY = "empty"
+ERROR = "error"
+DENIED = "denied"
+
+
+class Ending(NamedTuple):
+    """``status`` is one of the words above; ``error`` is what the person is told, if anything."""
+
+    status: str
+    exit_code: int
+    error: Optional[JpqError] = None
+
+
+class TurnOutcome(NamedTuple):
+    """A whole turn: its ending, the last cycle's finish reason, the sums over its cycles.
+
+    ``signum`` is the signal that ended it, which the process ends by as well.
+    """
+
+    ending: Ending
+    finish_reason: Optional[str]
+    text: str
+    usage: Usage
+    model: Optional[str]
+    signum: Optional[int] = None
+
+
+class StoppedEarly(JpqError):
+    """The provider ended the answer, but not because it was whole."""
+
+    word = "stopped_early"
+    exit_code = ExitCode.STOPPED_EARLY
+
+
+def of_response(response: ChatResponse, text: str) -> Ending:
+    """The ending of a turn whose last cycle the provider ended itself.
+
+    ``text`` is that cycle's whole answer, with what earlier attempts showed of it.
+    """
+    why = str(response.details.get("message") or "")
+    if response.stop_reason == LENGTH:
+        return _early(
+            LIMITED,
+            "The answer reached the model's output limit and stops here.",
+            "Ask it to go on with: jpq -c continue, or raise the limit with -o max_tokens=N.",
+        )
+    if response.stop_reason == REFUSAL:
+        return _early(REFUSED, _with_reason("The model refused to answer", why), "")
+    if response.stop_reason == CONTENT_FILTER:
+        return _early(
+            FILTERED,
+            _with_reason("The provider's content filter stopped the answer", why),
+            "Try other words, or another model.",
+        )
+    if text.strip() or response.details.get("stop_sequence") is not None:
+        return Ending(COMPLETE, ExitCode.OK)
+    reason = why or f"the provider says it stopped because of: {response.stop_reason}"
+    if response.reasoning.strip():
+        reason = f"there was reasoning but no answer; {reason}"
+    return _early(
+        EMPTY, _with_reason("The reply is empty", reason), "Try again with: jpq --retry"
+    )
+
+
+def of_error(error: JpqError) -> Ending:
+    """The ending of a turn that failed."""
+    status = ERROR
+    if isinstance(error, StreamError):
+        if error.kind in (ErrorKind.CUT, ErrorKind.STALLED):
+            status = INCOMPLETE
+        elif error.kind is ErrorKind.CONTENT_FILTER:
+            status = FILTERED
+    elif error.exit_code == ExitCode.TIMEOUT:
+        status = INCOMPLETE
+    return Ending(status, int(error.exit_code), error)
+
+
+def of_cycle_limit(max_cycles: int) -> Ending:
+    """The ending of a turn that wanted more cycles than it may have."""
+    return _early(
+        LIMITED,
+        f"Stopped after {max_cycles} tool round trips (request.max_cycles).",
+        "Go on with: jpq --retry, or allow more with --max-cycles N.",
+    )
+
+
+def of_signal(signum: int) -> Ending:
+    """The ending of a turn that a signal stopped; what arrived is saved."""
+    return Ending(INTERRUPTED, 128 + signum)
+
+
+def of_closed_stdout() -> Ending:
+    """The ending of a turn whose reader went away; nothing is said about it."""
+    return Ending(INTERRUPTED, int(ExitCode.BROKEN_PIPE))
+
+
+def _early(status: str, message: str, hint: str) -> Ending:
+    return Ending(status, int(ExitCode.STOPPED_EARLY), StoppedEarly(message, hint=hint))
+
+
+def _with_reason(message: str, reason: str) -> str:
+    return f"{message}: {reason}" if reason else f"{message}."

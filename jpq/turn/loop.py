@@ -1,0 +1,314 @@
+"""TurnLoop: performs what the coordinator decides, on the main thread."""
+
+from __future__ import annotations
+
+import errno
+from collections import deque
+from typing import Any, Callable, Deque, List, NamedTuple, Optional, Protocol, Sequence
+
+from jpq.conversation.event import Draft, Entry, ToolResponse, TurnEnd
+from jpq.conversation.stream import ConversationStream
+from jpq.errors import JpqError, WriteError
+from jpq.events.parts import STOP, TOOL_CALLS, StreamEvent, coalesced
+from jpq.events.turn import Complete, Notice, TokenUpdate, ToolResult, TurnEvent, Waiting
+from jpq.events.usage import Usage, total_usage
+from jpq.interrupt.signals import Interrupt
+from jpq.provider.base import Exchange, ModelRef, Provider, ProviderRequest
+from jpq.render.worker import DisplayFailed
+from jpq.tools.coordinator import ToolAnswered, ToolCoordinator
+from jpq.turn import ending
+from jpq.turn.coordinator import Act, Answer, Phase, Trigger, TurnCoordinator
+from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
+from jpq.turn.event_builder import EventBuilder
+from jpq.turn.inbox import Inbox
+from jpq.turn.narrator import Narrator
+
+CUT_BY_LIMIT = "Not run: the answer was stopped ({reason}) before it was whole."
+
+
+class Journal(Protocol):
+    """The open conversation (``jpq.store.journal``)."""
+
+    @property
+    def stream(self) -> ConversationStream: ...
+
+    def record(self, events: Sequence[StreamEvent]) -> None: ...
+
+    def commit(self, drafts: Sequence[Draft]) -> Sequence[Entry]: ...
+
+    def discard_inflight(self) -> None: ...
+
+    def mark(self) -> Any: ...
+
+    def rollback(self, mark: Any) -> None: ...
+
+
+class TurnSettings(NamedTuple):
+    """What a turn is allowed: ``max_cycles`` tool round trips, and the cycle's limits."""
+
+    max_cycles: int
+    times: CycleTimes
+    limits: RetryLimits
+
+
+class TurnLoop:
+    """Runs one turn. Main thread; blocks only on the inbox.
+
+    ``make_request(tools, continues)`` builds the request from the conversation as it is;
+    ``choose(interrupt)`` is the menu: it returns CONTINUE, STOP, ABORT or RESPOND.
+    """
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        provider: Provider,
+        model: ModelRef,
+        make_request: Callable[[bool, bool], ProviderRequest],
+        tools: ToolCoordinator,
+        inbox: Inbox,
+        show: Callable[[TurnEvent], None],
+        settings: TurnSettings,
+        choose: Callable[[Interrupt], Trigger],
+    ) -> None:
+        self._journal = journal
+        self._provider = provider
+        self._model = model
+        self._make_request = make_request
+        self._tools = tools
+        self._inbox = inbox
+        self._show = show
+        self._settings = settings
+        self._choose = choose
+        self._coordinator = TurnCoordinator()
+        self._cycle = ResilientCycle(inbox, self, settings.times, settings.limits)
+        self._builder = EventBuilder(model)
+        self._narrator = Narrator(show)
+        self._todo: Deque[Act] = deque()
+        self._mark: Any = None
+        self._usages: List[Usage] = []
+        self._texts: List[str] = []
+        self._served: Optional[str] = None
+        self._finish_reason: Optional[str] = None
+        self._continues = False
+        self._cycles = 0
+        self._ending: Optional[ending.Ending] = None
+        self._signum: Optional[int] = None
+        self._write_error: Optional[WriteError] = None
+
+    def run(self, requests: Sequence[Draft]) -> ending.TurnOutcome:
+        """Commit ``requests`` and answer them; with none, answer the unfinished turn.
+
+        Raises WriteError when not even the request can be saved.
+        """
+        self._mark = self._journal.mark()
+        if requests:
+            self._journal.commit(requests)
+        self._continues = not requests
+        self._move(Trigger.START)
+        perform = {
+            Act.SEND: self._stream_cycle,
+            Act.COMMIT_CYCLE: self._commit_cycle,
+            Act.KEEP_PARTIAL: self._keep_partial,
+            Act.RUN_TOOLS: self._run_tools,
+            Act.COMMIT_RESPONSES: self._commit_responses,
+            Act.CANCEL: self._cancel,
+            Act.ROLL_BACK: self._roll_back,
+            Act.END_TURN: self._end_turn,
+        }
+        while self._todo:
+            perform[self._todo.popleft()]()
+        assert self._ending is not None
+        outcome = ending.TurnOutcome(
+            ending=self._ending,
+            finish_reason=self._finish_reason,
+            text="\n\n".join(self._texts),
+            usage=total_usage(self._usages),
+            model=self._served,
+            signum=self._signum,
+        )
+        return outcome
+
+    def _move(self, trigger: Trigger) -> None:
+        self._todo.extend(self._coordinator.handle(trigger))
+
+    # -- one cycle ---------------------------------------------------------------------
+
+    def _stream_cycle(self) -> None:
+        self._show(Waiting(str(self._model)))
+        try:
+            finished = self._cycle.run(self._open_exchange)
+        except JpqError as error:
+            self._ending = ending.of_error(error)
+            self._move(Trigger.FAILED)
+            return
+        if finished:
+            self._move(Trigger.FINISHED)
+
+    def _open_exchange(self) -> Exchange:
+        tools = self._cycles < self._settings.max_cycles
+        request = self._make_request(tools, self._continues)
+        self._builder = EventBuilder(self._model)
+        self._narrator.attempt_begins(continues=request.thread.continues)
+        self._continues = request.thread.continues
+        return self._provider.exchange(request)
+
+    def received(self, events: List[StreamEvent]) -> None:
+        """Keep events, then show them: what is on the screen is always on the disk."""
+        for act in self._coordinator.handle(Trigger.RECEIVED):
+            assert act is Act.SHOW
+            joined = coalesced(events)
+            self._saving(self._journal.record, joined)
+            for event in joined:
+                self._builder.feed(event)
+                self._narrator.tell(event)
+
+    def retrying(self, retry: Any) -> None:
+        """Keep what was shown, and say why and when the next attempt is made."""
+        for act in self._coordinator.handle(Trigger.RETRY):
+            assert act is Act.KEEP_PARTIAL
+            self._keep_partial()
+        self._continues = True
+        self._show(
+            Notice(
+                f"{retry.error.message} Attempt {retry.attempt} of {retry.max_attempts} "
+                f"in {retry.wait_s:.1f} s."
+            )
+        )
+        self._show(Waiting(f"attempt {retry.attempt} of {retry.max_attempts}"))
+
+    def disturbed(self, item: Any) -> bool:
+        """A signal or a failed display; True when the turn goes on."""
+        if isinstance(item, Interrupt):
+            return self._interrupted(item)
+        if isinstance(item, DisplayFailed):
+            return self._display_failed(item)
+        return True
+
+    def _commit_cycle(self) -> None:
+        response = self._take_response()
+        self._commit(self._builder.drafts())
+        self._cycles += 1
+        calls = self._journal.stream.unanswered_tool_calls()
+        if not calls:
+            self._ending = ending.of_response(response, self._texts[-1] if self._texts else "")
+            self._tell_cycle_end()
+        self._todo.extend(self._coordinator.evaluate(tuple(call.id for call in calls)))
+
+    def _keep_partial(self) -> None:
+        drafts = self._builder.partial_drafts()
+        if drafts:
+            self._take_response()
+            self._commit(drafts)
+        else:
+            self._saving(self._journal.discard_inflight)
+        self._builder = EventBuilder(self._model)
+
+    def _take_response(self) -> Any:
+        """The attempt's response, with its text, usage and model added to the turn's."""
+        response = self._builder.response()
+        self._served = response.model
+        self._finish_reason = response.stop_reason
+        self._usages.append(response.usage)
+        if self._continues and self._texts:
+            self._texts[-1] += response.text
+        else:
+            self._texts.append(response.text)
+        self._continues = False
+        return response
+
+    # -- calls -------------------------------------------------------------------------
+
+    def _run_tools(self) -> None:
+        calls = self._journal.stream.unanswered_tool_calls()
+        if self._finish_reason in (STOP, TOOL_CALLS):
+            self._tools.start(calls)
+        else:
+            # The limit may have cut any of them, and a cut prefix can be valid JSON.
+            told = CUT_BY_LIMIT.format(reason=self._finish_reason)
+            for call in calls:
+                self._inbox.post(ToolAnswered(call.id, told, is_error=True))
+        while self._coordinator.phase is Phase.EXECUTING:
+            item = self._inbox.take()
+            if isinstance(item, ToolAnswered):
+                self._todo.extend(self._coordinator.answer(Answer(*item)))
+            elif not self.disturbed(item):
+                return
+
+    def _commit_responses(self) -> None:
+        names = {call.id: call.name for call in self._journal.stream.unanswered_tool_calls()}
+        answers = self._coordinator.take_answers()
+        if not answers:
+            return
+        self._commit([Draft(ToolResponse(*answer)) for answer in answers])
+        for answer in answers:
+            self._show(ToolResult(answer.id, names[answer.id], answer.content, answer.is_error))
+        if self._coordinator.phase is Phase.CONTINUING:
+            self._tell_cycle_end()
+            if self._cycles > self._settings.max_cycles:
+                self._ending = ending.of_cycle_limit(self._settings.max_cycles)
+                self._move(Trigger.LIMIT)
+            else:
+                self._move(Trigger.NEXT_CYCLE)
+
+    def _cancel(self) -> None:
+        """Nothing to do: leaving a cycle ends its exchange."""
+
+    # -- endings -----------------------------------------------------------------------
+
+    def _interrupted(self, interrupt: Interrupt) -> bool:
+        self._coordinator.handle(Trigger.INTERRUPT)
+        choice = self._choose(interrupt)
+        if choice is Trigger.CONTINUE:
+            self._coordinator.handle(choice)
+            return True
+        self._signum = interrupt.signum
+        self._ending = ending.of_signal(interrupt.signum)
+        self._move(choice)
+        return False
+
+    def _display_failed(self, failure: DisplayFailed) -> bool:
+        error = failure.error
+        if not isinstance(error, OSError):
+            raise error  # a fault in the drawing, which must not pass unseen
+        if error.errno == errno.EPIPE:
+            self._ending = ending.of_closed_stdout()
+        else:
+            reason = error.strerror or str(error)
+            self._ending = ending.of_error(
+                WriteError(f"The answer could not be written to stdout: {reason}.")
+            )
+        self._coordinator.handle(Trigger.INTERRUPT)
+        self._move(Trigger.STOP)
+        return False
+
+    def _roll_back(self) -> None:
+        self._saving(self._journal.rollback, self._mark)
+
+    def _end_turn(self) -> None:
+        assert self._ending is not None
+        usage = total_usage(self._usages).to_json()
+        self._commit(
+            [Draft(TurnEnd(self._ending.status, self._finish_reason, usage, self._served))]
+        )
+        if self._write_error is not None and self._ending.exit_code == 0:
+            self._ending = self._ending._replace(exit_code=int(self._write_error.exit_code))
+
+    def _tell_cycle_end(self) -> None:
+        self._show(Complete(self._finish_reason or ""))
+        self._show(TokenUpdate(self._usages[-1]))
+
+    # -- saving ------------------------------------------------------------------------
+
+    def _commit(self, drafts: Sequence[Draft]) -> None:
+        self._saving(self._journal.commit, drafts)
+
+    def _saving(self, save: Callable[..., Any], *args: Any) -> None:
+        """Save; a failure is told once and never stops the display."""
+        try:
+            save(*args)
+        except WriteError as error:
+            if self._write_error is None:
+                self._write_error = error
+                self._show(Notice(f"{error.message} The answer goes on, but is not saved."))
+

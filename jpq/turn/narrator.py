@@ -1,0 +1,70 @@
+"""Narrator: stream events as the turn events its audience is shown."""
+
+from __future__ import annotations
+
+from typing import Callable, Optional
+
+from jpq.events.parts import (
+    MessageDelta,
+    Part,
+    ReasoningDelta,
+    Started,
+    StreamEvent,
+    ToolCallRequest,
+    ToolCallStarted,
+)
+from jpq.events.turn import (
+    ReasoningChunk,
+    StreamStart,
+    TextChunk,
+    ToolUse,
+    ToolUseStart,
+    TurnEvent,
+)
+
+
+class Narrator:
+    """Numbers the message items of a cycle and announces each attempt once. Main thread.
+
+    A continued answer goes on in the item where it was cut, so that nothing is put
+    between the two halves.
+    """
+
+    def __init__(self, show: Callable[[TurnEvent], None]) -> None:
+        self._show = show
+        self._announced = False
+        self._item = -1
+        self._part: Optional[int] = None
+        self._continues = False
+
+    def attempt_begins(self, *, continues: bool) -> None:
+        """The next events are a new attempt's; ``continues`` its text joins the last one's."""
+        self._announced = False
+        self._part = None
+        self._continues = continues
+        if not continues:
+            self._item = -1
+
+    def tell(self, event: StreamEvent) -> None:
+        """Show what ``event`` means for a person or a program."""
+        if not self._announced:
+            self._announced = True
+            started = event if isinstance(event, Started) else Started()
+            self._show(StreamStart(started.model, started.message_id))
+        if isinstance(event, Part):
+            self._tell_part(event)
+        elif isinstance(event, ToolCallStarted):
+            self._show(ToolUseStart(event.id, event.name))
+
+    def _tell_part(self, part: Part) -> None:
+        payload = part.payload
+        if isinstance(payload, (MessageDelta, ReasoningDelta)):
+            if part.index != self._part:
+                self._part = part.index
+                if not self._continues:
+                    self._item += 1
+                self._continues = False
+            chunk = TextChunk if isinstance(payload, MessageDelta) else ReasoningChunk
+            self._show(chunk(payload.text, max(self._item, 0)))
+        elif isinstance(payload, ToolCallRequest):
+            self._show(ToolUse(payload.id, payload.name, payload.arguments))
