@@ -122,7 +122,7 @@ def load_config(
     sources.extend(option_sources(options or {}, warnings))
     sources.extend(set_sources(sets, warnings))
     config = Config(sources, warnings)
-    _check_model(config)
+    check_model(config)
     return config
 
 
@@ -135,7 +135,7 @@ def _position(path: Path) -> int:
     return len(ROWS)
 
 
-def _check_model(config: Config) -> None:
+def check_model(config: Config) -> None:
     """Raise ConfigError unless the model in effect is an alias or ``PROVIDER/MODEL``."""
     model = config["model"]
     if model is None or _is_model(model):

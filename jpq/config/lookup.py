@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterable, Optional, Tuple
 
 from jpq.config.nested import Path
-from jpq.config.table import ROWS, Row
+from jpq.config.table import ANY, ROWS, STRING_TABLE, TABLE, Row
 
 _PATTERNS: Tuple[Tuple[Path, Row], ...] = tuple((tuple(row.name.split(".")), row) for row in ROWS)
 
@@ -19,6 +19,18 @@ def find_row(path: Path) -> Optional[Row]:
         if matches(pattern, path):
             found = row
     return found
+
+
+def find_owner(path: Path) -> Optional[Row]:
+    """The row of a setting, or of the free table that it lies in, such as ``headers``."""
+    for length in range(len(path), 0, -1):
+        row = find_row(path[:length])
+        if row is not None:
+            return row if length == len(path) or row.type in _FREE else None
+    return None
+
+
+_FREE = (STRING_TABLE, TABLE, ANY)
 
 
 def is_group(path: Path) -> bool:

@@ -8,18 +8,15 @@ from typing import Match, Tuple
 SHORTEST = 4  # masking anything shorter would only garble the text
 SHOW_TAIL_FROM = 13  # a shorter secret gives away too much of itself with four characters
 
-_HEADER = re.compile(
-    r"""(\b(?:(?:proxy-)?authorization|(?:x-)?(?:goog-)?api-?key|x-goog-api-key|(?:set-)?cookie)
-        ['"]?\s*[:=,]\s*b?['"]?)          # as a header, in a dict's repr, in a pair's repr
-        ((?:bearer|basic|token)\s+)?
-        ([^\s'",}\]]+)""",
-    re.IGNORECASE | re.VERBOSE,
+# Patterns are compiled when they are first used, which many runs never do.
+_CREDENTIAL = (
+    r"""(\b(?:(?:proxy-)?authorization|(?:x-)?(?:goog-)?api-?key|(?:set-)?cookie)"""
+    r"""['"]?\s*[:=,]\s*b?['"]?)"""  # as in a header, in a dict's or in a pair's repr
+    r"""((?:bearer|basic|token)\s+)?([^\s'",}\])]+)"""
 )
-_URL_USER = re.compile(r"(\b[a-z][a-z0-9+.-]*://)([^\s/@:]*):([^\s/@]+)@", re.IGNORECASE)
-_URL_QUERY = re.compile(
-    r"([?&](?:api_?key|key|token|access_token|auth)=)([^\s&#'\"]+)", re.IGNORECASE
-)
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|cookie|credential", re.IGNORECASE)
+_URL_USER = r"(\b[a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+@"
+_URL_QUERY = r"([?&](?:api_?key|key|token|access_token|auth)=)([^\s&#'\"]+)"
+_SECRET_NAME = r"key|token|secret|passw|auth|cookie|credential"
 
 
 class Secrets:
@@ -41,14 +38,14 @@ class Secrets:
         for secret in self._known:
             if secret in text:
                 text = text.replace(secret, masked(secret))
-        text = _HEADER.sub(_masked_header, text)
-        text = _URL_USER.sub(r"\1***:***@", text)
-        return _URL_QUERY.sub(lambda found: found.group(1) + masked(found.group(2)), text)
+        text = re.sub(_CREDENTIAL, _masked_header, text, flags=re.IGNORECASE)
+        text = re.sub(_URL_USER, r"\1***:***@", text, flags=re.IGNORECASE)
+        return re.sub(_URL_QUERY, _masked_query, text, flags=re.IGNORECASE)
 
     def mask_setting(self, name: str, value: str) -> str:
         """The value of a setting; all of it is masked where its last name says it is secret."""
         last = name.rsplit(".", 1)[-1]
-        if _SECRET_NAME.search(last) and not last.endswith(("_env", "_cmd")):
+        if re.search(_SECRET_NAME, last, re.IGNORECASE) and not last.endswith(("_env", "_cmd")):
             return masked(value)
         return self.mask(value)
 
@@ -62,3 +59,7 @@ def masked(secret: str) -> str:
 
 def _masked_header(found: Match[str]) -> str:
     return f"{found.group(1)}{found.group(2) or ''}{masked(found.group(3))}"
+
+
+def _masked_query(found: Match[str]) -> str:
+    return found.group(1) + masked(found.group(2))

@@ -19,7 +19,7 @@ from typing import (
 from jpq.config import table
 from jpq.config.check import checked, unknown_name
 from jpq.config.files import decoded, read_text
-from jpq.config.lookup import find_row, matches
+from jpq.config.lookup import find_owner, find_row, is_group, matches
 from jpq.config.nested import MISSING, Path, join_name, leaves, put_at, split_name
 from jpq.config.paths import Paths
 from jpq.config.toml_text import line_of, parse, parse_value
@@ -201,22 +201,31 @@ def value_in_text(path: Path, text: str, label: str) -> Any:
 
     Raises ConfigError where it can be neither.
     """
-    row = find_row(path)
-    if row is not None and row.type == table.STRING and not text.startswith(('"', "'")):
+    kind = _type_at(path)
+    if kind == table.STRING and not text.startswith(('"', "'")):
         return text
     value = parse_value(text)
     if value is not MISSING:
         return value
-    if row is None or row.type in (table.STRING, table.STRING_OR_INTEGER, table.ANY):
+    if kind in (table.STRING, table.STRING_OR_INTEGER, table.ANY):
         return text
     raise ConfigError(
-        f"{join_name(path)} must be {_a(row.type)}, and its value is not one.",
+        f"{join_name(path)} must be {_with_article(kind)}, and its value is not one.",
         where=label,
-        hint=f"Write it as TOML: {_EXAMPLES.get(row.type, '')}",
+        hint=f"Write it as TOML, for example: {_EXAMPLES[kind]}",
     )
 
 
-def _a(kind: str) -> str:
+def _type_at(path: Path) -> str:
+    """The type of ``path``; what lies in a free table has the type of its members."""
+    row = find_row(path)
+    if row is not None:
+        return row.type
+    owner = find_owner(path)
+    return table.STRING if owner is not None and owner.type == table.STRING_TABLE else table.ANY
+
+
+def _with_article(kind: str) -> str:
     return f"an {kind}" if kind[0] in "ai" else f"a {kind}"
 
 
@@ -232,7 +241,7 @@ _EXAMPLES = {
 
 def _single(label: str, path: Path, value: Any, warnings: List[str]) -> Source:
     """The source of one setting."""
-    if find_row(path) is None:
+    if find_owner(path) is None and not (is_group(path) and isinstance(value, Mapping)):
         warnings.append(unknown_name(path, lambda _: label))
         return Source(label, {})
     values: Dict[str, Any] = {}

@@ -6,7 +6,7 @@ import json
 from typing import Any, Iterator, List, Mapping, Optional
 
 from jpq.config.nested import Path, join_name, put_at, value_at
-from jpq.config.toml_text import KEY, Statement, loaded, statements
+from jpq.config.toml_text import Statement, loaded, match_key, statements
 
 
 def with_setting(text: str, path: Path, value: Any) -> Optional[str]:
@@ -35,8 +35,9 @@ def _candidates(text: str, path: Path, value: Any, wanted: Mapping[str, Any]) ->
             yield _inserted(lines, _section_end(found, header), line)
     setting = f"{join_name(path[-1:])} = {to_toml(value)}"
     if len(path) > 1:
-        section = f"[{join_name(path[:-1])}]\n{setting}\n"
-        yield f"{text.rstrip()}\n\n{section}" if text.strip() else section
+        newline = "\r\n" if "\r\n" in text else "\n"
+        section = f"[{join_name(path[:-1])}]{newline}{setting}{newline}"
+        yield text.rstrip() + newline * 2 + section if text.strip() else section
     first_header = next((s.first for s in found if s.is_header), len(lines))
     before = [s.end for s in found if s.first < first_header]
     whole = f"{join_name(path)} = {to_toml(value)}"
@@ -46,7 +47,7 @@ def _candidates(text: str, path: Path, value: Any, wanted: Mapping[str, Any]) ->
 def _replaced(lines: List[str], statement: Statement, value: Any) -> str:
     """The document with a new value in ``statement``; its key and comment stay as they were."""
     old = lines[statement.first]
-    match = KEY.match(old)
+    match = match_key(old)
     key = old[: match.end()] if match else ""
     ending = "\r" if old.endswith("\r") else ""
     new = f"{key} {to_toml(value)}{_comment(lines[statement.first : statement.end])}{ending}"

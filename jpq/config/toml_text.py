@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Match, NamedTuple, Optional, Tuple
 
 from jpq.config.nested import MISSING, Path
 from jpq.errors import ConfigError
@@ -70,7 +70,7 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 _PART = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\]|\\.)*\"|'[^']*')"
-KEY = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=")
+_KEY = rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*="  # compiled when first used
 
 
 def _end(lines: List[str], first: int) -> int:
@@ -94,8 +94,13 @@ def _header_path(line: str) -> Path:
     return tuple(path)
 
 
+def match_key(line: str) -> Optional[Match[str]]:
+    """The key, in group 1, that a ``key = value`` line begins with, up to the ``=``."""
+    return re.match(_KEY, line)
+
+
 def _key_path(line: str) -> Path:
-    match = KEY.match(line)
+    match = match_key(line)
     return _header_path(f"[{match.group(1)}]") if match else ()
 
 

@@ -1,0 +1,123 @@
+"""``jpq keys``: the API keys that jpq keeps."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import string
+from typing import Dict, List, Optional
+
+from jpq.cli.environment import Environment
+from jpq.config.keys import key_store
+from jpq.config.load import load_config
+from jpq.errors import BadInputError, ExitCode, UsageError
+
+LONGEST_KEY = 65536  # bytes; whatever is longer is not a key
+
+_NAME_CHARS = frozenset(string.ascii_letters + string.digits + "._-")
+
+
+def build_parser(prog: str) -> argparse.ArgumentParser:
+    """The parser of ``jpq keys``."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Keep API keys for providers, in a file that only you can read.",
+        allow_abbrev=False,
+    )
+    actions = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
+    keep = actions.add_parser("set", help="keep a key; it is asked for, or read from a pipe")
+    keep.add_argument("name", metavar="NAME", help="the provider's name, such as openai")
+    listing = actions.add_parser("ls", help="which keys there are, and where each comes from")
+    listing.add_argument("--format", choices=("text", "json"), default="text")
+    remove = actions.add_parser("rm", help="forget a key")
+    remove.add_argument("name", metavar="NAME")
+    actions.add_parser("path", help="where the keys are kept")
+    return parser
+
+
+def run(args: argparse.Namespace, env: Environment) -> int:
+    """Run ``jpq keys``. Raises JpqError."""
+    _ACTIONS[args.action](args, env)
+    return int(ExitCode.OK)
+
+
+def _set(args: argparse.Namespace, env: Environment) -> None:
+    name: str = args.name
+    if not name or not _NAME_CHARS.issuperset(name):
+        # Not shown: it may be the key itself, typed in the wrong place.
+        raise UsageError("That is no provider's name.", hint="For example: jpq keys set openai")
+    store = key_store(env.paths)
+    value = _typed_or_piped(name, env)
+    if not value.strip():
+        raise BadInputError(f"No key for {name} was given; nothing is changed.")
+    store.set(name, value)
+    env.tell(f"Kept the key for {name} in {store.path}.")
+
+
+def _typed_or_piped(name: str, env: Environment) -> str:
+    if env.stdin is None:
+        raise BadInputError("There is nothing to read the key from: stdin is closed.")
+    if env.stdin.isatty():
+        try:
+            return getpass.getpass(f"API key for {name} (not shown): ")
+        except EOFError:
+            return ""
+    data = env.stdin.read(LONGEST_KEY + 1)
+    if len(data) > LONGEST_KEY:
+        raise BadInputError("What was read is too long for a key; nothing is changed.")
+    return data.decode("utf-8", "replace")
+
+
+def _list(args: argparse.Namespace, env: Environment) -> None:
+    sources = _sources(env)
+    if args.format == "json":
+        rows = [{"name": name, "source": source} for name, source in sources.items()]
+        env.out(json.dumps(rows, indent=2) + "\n")
+        return
+    if not sources:
+        env.tell("No keys. To keep one: jpq keys set NAME")
+        return
+    width = max(map(len, sources))
+    for name, source in sources.items():
+        env.out(f"{name:<{width}}  {source}\n")
+
+
+def _sources(env: Environment) -> Dict[str, str]:
+    """Where the key of each provider that has one comes from, by name."""
+    config = load_config(env.paths, env.environ, env.cwd)
+    for warning in config.warnings:
+        env.tell(warning)
+    kept: List[str] = key_store(env.paths).names()
+    providers = config.table("providers")
+    found: Dict[str, str] = {}
+    for name in sorted({*providers, *kept}):
+        source = _source(providers.get(name, {}), name in kept, env)
+        if source:
+            found[name] = source
+    return found
+
+
+def _source(provider: Dict[str, object], kept: bool, env: Environment) -> Optional[str]:
+    variable = provider.get("api_key_env")
+    if isinstance(variable, str) and env.environ.get(variable, "").strip():
+        return f"environment variable {variable}"
+    command = provider.get("api_key_cmd")
+    if isinstance(command, tuple) and command:
+        return f"command {command[0]}"
+    return "jpq keys set" if kept else None
+
+
+def _remove(args: argparse.Namespace, env: Environment) -> None:
+    if not key_store(env.paths).remove(args.name):
+        raise BadInputError(
+            f"There is no key for {args.name}.", hint="jpq keys ls shows which there are."
+        )
+    env.tell(f"Forgot the key for {args.name}.")
+
+
+def _print_path(args: argparse.Namespace, env: Environment) -> None:
+    env.out(key_store(env.paths).path + "\n")
+
+
+_ACTIONS = {"set": _set, "ls": _list, "rm": _remove, "path": _print_path}
