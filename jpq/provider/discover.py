@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import textwrap
 from typing import Any, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
+from jpq.config.paths import Paths
+from jpq.errors import ConfigError
 from jpq.provider.base import ProviderRow
+from jpq.provider.local_engine import require_engine
+from jpq.provider.weights import CATALOGUE, WeightsStore
 
 PROBE_S = 0.5  # on loopback, who does not answer by then is not there
 MAX_REPLY = 1 << 20
@@ -54,49 +59,94 @@ def rows_with_key(rows: Iterable[ProviderRow], environ: Mapping[str, str]) -> Li
     return [row for row in rows if row.key_env and environ.get(row.key_env, "").strip()]
 
 
-def ways_on(
-    config_file: str,
-    rows: Sequence[ProviderRow],
+class Sources(NamedTuple):
+    """What jpq looked at for a model, as found.
+
+    ``installed`` names the embedded models on the disk; ``obstacle`` says why none can be
+    run here, and is empty where one can.
+    """
+
+    config_file: str
+    rows: Tuple[ProviderRow, ...]
+    keyed: Tuple[ProviderRow, ...]
+    listening: Tuple[Listening, ...]
+    installed: Tuple[str, ...]
+    obstacle: str
+
+
+def look_around(
+    paths: Paths,
+    rows: Iterable[ProviderRow],
     environ: Mapping[str, str],
-    listening: Sequence[Listening],
-    installed: Sequence[str],
-) -> List[str]:
+    endpoints: Iterable[Endpoint] = ENDPOINTS,
+) -> Sources:
+    """What there is on this machine. Waits at most PROBE_S for each of ``endpoints``."""
+    rows = tuple(rows)
+    store = WeightsStore(paths.data)
+    obstacle = ""
+    try:
+        require_engine()
+    except ConfigError as error:
+        obstacle = error.message
+    return Sources(
+        config_file=paths.config_file,
+        rows=rows,
+        keyed=tuple(rows_with_key(rows, environ)),
+        listening=tuple(find_listening(endpoints)),
+        installed=tuple(row.name for row in CATALOGUE if store.installed(row)),
+        obstacle=obstacle,
+    )
+
+
+def ways_on(sources: Sources) -> List[str]:
     """The lines for a person who has named no model: what was looked for, and three ways on.
 
-    ``installed`` names the embedded models that are on the disk. One screen: at most 24
-    lines of 80 columns, as long as the paths are not longer.
+    One screen: at most 24 lines of 80 columns, unless the configuration's path is longer.
     """
-    keyed = rows_with_key(rows, environ)
-    keys = [row.key_env for row in rows if row.key_env]
+    listening = ", ".join(
+        f"{found.endpoint.server} on {found.endpoint.address}" for found in sources.listening
+    )
     return [
         "No model is chosen. jpq looked for:",
-        f"  `model` in {config_file}: not set",
+        f"  `model` in {sources.config_file}: not set",
         "  JPQ_MODEL and -m: not given",
-        "  an API key: " + (", ".join(f"{row.key_env} is set" for row in keyed) or "none found"),
-        "  a server on this machine: " + ("; ".join(map(_described, listening)) or "none answers"),
-        "  an embedded model: " + (", ".join(f"local/{name}" for name in installed) or "none yet"),
+        f"  an API key: {_first([str(row.key_env) for row in sources.keyed]) or 'none found'}",
+        f"  a server: {listening or 'none answers on this machine'}",
+        f"  an embedded model: {_first(sources.installed) or 'none installed'}",
         "",
         "Three ways on:",
-        "  1. The embedded model: no key, nothing leaves this machine, a 93 MB download.",
-        '       jpq -m local/smollm2 "Why is the sky blue?"',
+        "  1. The embedded model: no key, and nothing leaves this machine.",
+        *_embedded_way(sources.obstacle),
         "  2. A provider with a key:",
-        *_key_way(keyed, keys),
+        *_key_way(sources),
         "  3. A server on this machine:",
-        *_server_way(listening),
+        *_server_way(sources.listening),
         "",
         "To keep a choice: jpq config set model PROVIDER/MODEL",
     ]
 
 
-def _key_way(keyed: Sequence[ProviderRow], keys: Sequence[Any]) -> List[str]:
-    if keyed:
-        return [f'       jpq -m {row.name}/MODEL "..."' for row in keyed[:3]]
-    known = ", ".join(str(key) for key in keys[:3])
+def _first(names: Sequence[str], limit: int = 3) -> str:
+    """The names, or the first of them and how many more there are."""
+    more = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
+
+
+def _embedded_way(obstacle: str) -> List[str]:
+    if obstacle:
+        return [f"       Not here: {line}" for line in textwrap.wrap(obstacle, 60)]
+    (smallest, *_) = CATALOGUE
     return [
-        f"       set {known} or another, or: jpq keys set NAME"
-        if known
-        else "       jpq keys set NAME"
+        f'       jpq -m local/{smallest.name} "Why is the sky blue?"',
+        f"       (fetches it once: {smallest.summary})",
     ]
+
+
+def _key_way(sources: Sources) -> List[str]:
+    if sources.keyed:
+        return [f'       jpq -m {row.name}/MODEL "..."' for row in sources.keyed[:3]]
+    variables = _first([row.key_env for row in sources.rows if row.key_env], 2)
+    return [f"       jpq keys set NAME, or set {variables or 'its variable'}"]
 
 
 def _server_way(listening: Sequence[Listening]) -> List[str]:
@@ -114,11 +164,6 @@ def how_to_use(found: Listening) -> List[str]:
         f"jpq config set providers.llama-server.base_url http://{found.endpoint.address}/v1",
         f'jpq -m llama-server/{model} "..."',
     ]
-
-
-def _described(found: Listening) -> str:
-    count = len(found.models)
-    return f"{found.endpoint.server} on {found.endpoint.address} ({count} model{'s'[: count != 1]})"
 
 
 def _get(endpoint: Endpoint) -> Any:

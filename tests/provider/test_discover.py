@@ -1,0 +1,145 @@
+"""Finding what can answer, and the screen for who has configured nothing."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from typing import Any, List
+
+import pytest
+
+from jpq.config.paths import find_paths
+from jpq.provider.base import ProviderRow
+from jpq.provider.discover import (
+    ENDPOINTS,
+    LLAMA_SERVER,
+    OLLAMA,
+    Endpoint,
+    Listening,
+    Sources,
+    find_listening,
+    how_to_use,
+    look_around,
+    ways_on,
+)
+from tests.support.server import DROP, Pause, Server, error, head
+from tests.support.weights import ENGINE_MISSING
+
+ROWS = [
+    ProviderRow("openai", "openai-chat", key_env="OPENAI_API_KEY"),
+    ProviderRow("anthropic", "anthropic", key_env="ANTHROPIC_API_KEY"),
+    ProviderRow("local", "local"),
+]
+TAGS = {"models": [{"name": "llama3.2:latest"}, {"name": "qwen3:4b"}]}
+MODELS = {"models": [{"name": "/x.gguf"}], "object": "list", "data": [{"id": "gemma"}]}
+
+
+BOTH = (Listening(OLLAMA, ("llama3.2:latest",)), Listening(LLAMA_SERVER, ("gemma",)))
+
+
+def reply(value: Any) -> List[Any]:
+    return [head("application/json", chunked=False), json.dumps(value).encode()]
+
+
+def at(kind: Endpoint, port: int) -> Endpoint:
+    return kind._replace(port=port)
+
+
+@pytest.mark.parametrize(
+    "kind,value,models",
+    [
+        (OLLAMA, TAGS, ("llama3.2:latest", "qwen3:4b")),
+        (OLLAMA, {"models": []}, ()),
+        (LLAMA_SERVER, MODELS, ("gemma",)),
+        (LLAMA_SERVER, {"data": [{"id": 3}, None, {"id": "ok"}]}, ("ok",)),
+    ],
+)
+def test_a_server_that_listens_is_found(kind: Endpoint, value: Any, models: Any) -> None:
+    with Server(reply(value)) as server:
+        found = find_listening([at(kind, server.port)])
+        assert [listening.models for listening in found] == [models]
+        assert server.seen[0].path == kind.path
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        error("404 Not Found", b"{}"),
+        reply({"status": "ok"}),
+        reply([1]),
+        reply({"models": 3}),
+        [head("text/html", chunked=False), b"<html>"],
+        [b"SSH-2.0-OpenSSH\r\n"],
+        [DROP],
+    ],
+    ids=["404", "other", "array", "number", "html", "ssh", "reset"],
+)
+def test_somebody_else_is_not(script: Any) -> None:
+    with Server(script) as server:
+        assert find_listening([at(OLLAMA, server.port), at(LLAMA_SERVER, server.port)]) == []
+
+
+def test_proxies_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with Server(reply(TAGS)) as server:
+        assert find_listening([at(OLLAMA, server.port)])
+
+
+def test_a_closed_port_and_a_silent_server_do_not_hold_it_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    hurry = threading.Event()
+    with Server([Pause(hurry)]) as silent:
+        assert find_listening([at(OLLAMA, port), at(OLLAMA, silent.port)]) == []
+        hurry.set()
+
+
+def test_the_usual_ports() -> None:
+    assert [endpoint.address for endpoint in ENDPOINTS] == ["127.0.0.1:11434", "127.0.0.1:8080"]
+
+
+FOUND = Sources(
+    config_file="~/.config/jpq/config.toml",
+    rows=tuple(ROWS),
+    keyed=(),
+    listening=(),
+    installed=(),
+    obstacle="",
+)
+
+
+@pytest.mark.parametrize("keyed", [(), tuple(ROWS[:2]), tuple(ROWS[:2] * 4)])
+@pytest.mark.parametrize("listening", [(), BOTH[:1], BOTH])
+@pytest.mark.parametrize("installed", [(), ("smollm2",)])
+@pytest.mark.parametrize("obstacle", ["", "The embedded model needs Python 3.10 or newer; " * 2])
+def test_the_ways_on_fit_one_screen(
+    keyed: Any, listening: Any, installed: Any, obstacle: str
+) -> None:
+    lines = ways_on(FOUND._replace(**locals()))
+    text = "\n".join(lines)
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80
+    assert "~/.config/jpq/config.toml" in text and "JPQ_MODEL" in text
+    assert ("OPENAI_API_KEY" in text and "jpq -m openai/MODEL" in text) or not keyed
+    assert ("jpq -m ollama/llama3.2:latest" in text) == bool(listening)
+    assert ("an embedded model: smollm2" in text) == bool(installed)
+    assert ("jpq -m local/smollm2" in text) == (not obstacle)
+
+
+def test_looking_around(own_home: str) -> None:
+    environ = {"JPQ_HOME": own_home, "OPENAI_API_KEY": "sk-very-secret", "ANTHROPIC_API_KEY": " "}
+    with Server(reply(TAGS)) as server:
+        here = at(OLLAMA, server.port)
+        sources = look_around(find_paths(environ), ROWS, environ, [here])
+    assert sources.keyed == (ROWS[0],)
+    assert sources.listening == (Listening(here, ("llama3.2:latest", "qwen3:4b")),)
+    assert sources.installed == ()
+    assert bool(sources.obstacle) == bool(ENGINE_MISSING)
+    assert "sk-very" not in "\n".join(ways_on(sources)), "a key is never shown"
+
+
+def test_how_a_server_is_used() -> None:
+    assert how_to_use(Listening(OLLAMA, ())) == ['jpq -m ollama/MODEL "..."']
+    lines = how_to_use(Listening(LLAMA_SERVER, ("gemma",)))
+    assert lines[-1] == 'jpq -m llama-server/gemma "..."'
+    assert "http://127.0.0.1:8080/v1" in lines[1]
