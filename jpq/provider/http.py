@@ -1,0 +1,200 @@
+"""HttpProvider: any provider whose wire API is one HTTP POST with a streamed reply."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any, Callable, Iterator, Mapping, Optional, Protocol
+
+from jpq.config.secrets import Secrets
+from jpq.errors import ErrorKind, StreamError
+from jpq.events.parts import StreamEvent
+from jpq.provider import ndjson, sse
+from jpq.provider.base import Decoder, HttpRequest, Progress, ProviderRequest, ProviderRow
+from jpq.provider.failure import from_error_object, from_status, html_summary
+from jpq.provider.transport import Response, Transport
+from jpq.provider.transport_failure import shown
+from jpq.provider.transport_wire import Wire
+
+_FRAMINGS = {"sse": sse.messages, "ndjson": ndjson.messages}
+_ERROR_BODY_BYTES = 256 * 1024  # of an error's body, of which a few lines are shown
+_SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie")
+_BEFORE_TEXT = b"\xef\xbb\xbf \t\r\n"
+_CHECK_URL = "Check that base_url belongs to the provider's API."
+# Where one of these is present, an "error" beside it is the API module's to judge.
+_ANSWER_FIELDS = ("choices", "output", "candidates", "content", "message")
+
+
+class Api(Protocol):
+    """A wire API: a module with these names."""
+
+    FRAMING: str  # "sse" or "ndjson"
+
+    def encode(self, request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> HttpRequest:
+        """The POST for ``request``. Raises JpqError for what the API cannot express."""
+
+    def make_decoder(self, row: ProviderRow) -> Decoder:
+        """A decoder for one streamed reply."""
+
+    def read_response(self, value: Mapping[str, Any], row: ProviderRow) -> Iterator[StreamEvent]:
+        """The events of a reply that came whole, ending with Finished."""
+
+
+class HttpProvider:
+    """A provider over HTTP; its connections are opened by the first exchange. Main thread."""
+
+    def __init__(
+        self,
+        row: ProviderRow,
+        api: Api,
+        key: Optional[str] = None,
+        transport_factory: Callable[[], Transport] = Transport,
+    ) -> None:
+        self._row = row
+        self._api = api
+        self._key = key.strip() if key else None
+        self._transport_factory = transport_factory
+        self._transport: Optional[Transport] = None
+
+    def prepare(self, model: str, progress: Progress) -> None:
+        """Nothing: the server is somebody else's."""
+
+    def exchange(self, request: ProviderRequest) -> HttpExchange:
+        """A new exchange; sends nothing until its events are read."""
+        if self._transport is None:
+            self._transport = self._transport_factory()
+        return HttpExchange(request, self._row, self._api, self._key, self._transport)
+
+    def close(self) -> None:
+        """Close idle connections; exchanges that still run are aborted by their owner."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+class HttpExchange:
+    """One POST and its reply. ``events`` runs on a reader thread, ``abort`` on any."""
+
+    def __init__(
+        self,
+        request: ProviderRequest,
+        row: ProviderRow,
+        api: Api,
+        key: Optional[str],
+        transport: Transport,
+    ) -> None:
+        self.ending = False
+        self._request = request
+        self._row = row
+        self._api = api
+        self._key = key
+        self._transport = transport
+        self._wire = Wire()
+        self._where = row.name
+
+    def events(self) -> Iterator[StreamEvent]:
+        """Send the request and yield what the reply says, as it arrives.
+
+        Stops at the provider's own end mark without waiting for the end of the bytes.
+        Raises StreamError, with every credential of the request masked.
+        """
+        request = self._api.encode(self._request, self._row, self._key)
+        self._where = f"{self._row.name}, {shown(request.url)}"
+        secrets = _secrets(request, self._key)
+        try:
+            with self._transport.open(
+                request, self._wire, where=self._where, ca_bundle=self._row.ca_bundle
+            ) as response:
+                yield from self._reply(response)
+        except StreamError as error:
+            _mask(error, secrets)
+            raise
+
+    def abort(self) -> None:
+        """Make ``events`` end within 50 ms, whatever it waits for but a connection being made."""
+        self._wire.abort()
+
+    def _reply(self, response: Response) -> Iterator[StreamEvent]:
+        if not 200 <= response.status < 300:
+            # Before the media type: Gemini labels its errors as event streams.
+            body = _as_far_as_it_came(response.chunks())
+            raise from_status(response.status, response.headers, body, self._where)
+        chunks = response.chunks()
+        start = next((chunk for chunk in chunks if chunk.strip(b"\r\n")), b"")
+        chunks = itertools.chain((start,), chunks)
+        first = start.lstrip(_BEFORE_TEXT)[:1]
+        media_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if first == b"<" or media_type == "text/html":
+            raise self._web_page(_as_far_as_it_came(chunks))
+        streamed = self._request.stream or media_type == "text/event-stream"
+        if self._api.FRAMING == "sse" and first in (b"{", b"["):
+            streamed = False  # asked for a stream, some servers send the answer whole
+        if streamed:
+            yield from self._streamed(chunks, response)
+        else:
+            yield from self._whole(chunks)
+
+    def _streamed(self, chunks: Iterator[bytes], response: Response) -> Iterator[StreamEvent]:
+        decoder = self._api.make_decoder(self._row)
+        for message in _FRAMINGS[self._api.FRAMING](chunks):
+            yield from decoder.feed(message)
+            self.ending = decoder.ending
+            if decoder.done:
+                response.finish()
+                return
+        yield from decoder.close()
+
+    def _whole(self, chunks: Iterator[bytes]) -> Iterator[StreamEvent]:
+        text = b"".join(chunks).decode("utf-8-sig", "replace").strip()
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self._not_json(text) from error
+        if isinstance(value, list) and value:
+            value = value[0]  # Google wraps its errors in a list
+        if not isinstance(value, dict):
+            raise self._not_json(text)
+        if value.get("error") and not any(value.get(field) for field in _ANSWER_FIELDS):
+            raise from_error_object(value, self._where)
+        yield from self._api.read_response(value, self._row)
+
+    def _not_json(self, text: str) -> StreamError:
+        if not text or (text[0] in "{[" and text[-1] not in "}]"):
+            message = "The answer was cut off: the connection ended in the middle of it."
+            return StreamError(ErrorKind.CUT, message, where=self._where)
+        message = f"The reply is not an answer: {html_summary(text)}"
+        return StreamError(ErrorKind.MALFORMED, message, where=self._where, hint=_CHECK_URL)
+
+    def _web_page(self, body: bytes) -> StreamError:
+        summary = html_summary(body.decode("utf-8", "replace"))
+        message = f'The server sent a web page instead of an answer: "{summary}"'
+        return StreamError(ErrorKind.MALFORMED, message, where=self._where, hint=_CHECK_URL)
+
+
+def _as_far_as_it_came(chunks: Iterator[bytes]) -> bytes:
+    """The beginning of a body that is only read to be told about."""
+    body = b""
+    try:
+        for chunk in chunks:
+            body += chunk
+            if len(body) >= _ERROR_BODY_BYTES:
+                break
+    except StreamError:
+        pass  # what was being told is worth more than how its telling ended
+    return body[:_ERROR_BODY_BYTES]
+
+
+def _secrets(request: HttpRequest, key: Optional[str]) -> Secrets:
+    """What must not be shown although a server may repeat it."""
+    secrets = Secrets()
+    secrets.add(key or "")
+    for name, value in request.headers.items():
+        if any(word in name.lower() for word in _SECRET_HEADERS):
+            secrets.add(value.rpartition(" ")[2])
+    return secrets
+
+
+def _mask(error: StreamError, secrets: Secrets) -> None:
+    error.message = secrets.mask(error.message)
+    error.where = secrets.mask(error.where)
+    error.hint = secrets.mask(error.hint)
+    error.args = (error.message,)

@@ -1,0 +1,244 @@
+"""Transport: one POST at a time over requests, read as it arrives, cut from any thread.
+
+There is no read time-out on purpose: what counts as silence is decided on the main thread,
+which looks at stream events and not at bytes, and which aborts the ``Wire`` instead.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterator, Mapping, Optional, Tuple
+from urllib.parse import urljoin, urlsplit
+
+import requests
+import requests.adapters
+import urllib3.exceptions
+
+from jpq import __version__
+from jpq.errors import ErrorKind, StreamError
+from jpq.provider import transport_failure as failure
+from jpq.provider.base import HttpRequest
+from jpq.provider.transport_route import Authorities, authorities_for, proxies_for
+from jpq.provider.transport_wire import Wire, watch
+
+CONNECT_TIMEOUT_S = 10.0
+MAX_REPLY_BYTES = 256 * 1024 * 1024
+_READ_BYTES = 65536
+_MAX_REDIRECTS = 5
+# How long the end of a reply is waited for once its content is complete, so that the
+# connection can be used again; and how many reads that may take.
+_LINGER_S = 0.05
+_LINGER_READS = 16
+# Whatever requests, urllib3, http.client and ssl throw while a request is made.
+_FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
+
+
+class _Adapter(requests.adapters.HTTPAdapter):
+    """requests' own, with connections that tell their Wire about their socket."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        watch(self.poolmanager)
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(*args, **kwargs)
+        watch(manager)
+        return manager
+
+
+class Response:
+    """A reply whose body is still to come; belongs to the thread that opened it.
+
+    ``headers`` is case-insensitive. Use as a context manager, which closes it.
+    """
+
+    def __init__(self, reply: requests.Response, wire: Wire, where: str) -> None:
+        self._reply = reply
+        self._wire = wire
+        self._where = where
+        self.status = int(reply.status_code)
+        self.headers: Mapping[str, str] = reply.headers
+        self.url = str(reply.url)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body's bytes as soon as they arrive, decompressed.
+
+        Ends at the end of the body; where the server closes the connection to end it, a cut
+        looks the same. Raises StreamError when the body is cut, undecodable or too large,
+        and when the wire was aborted.
+        """
+        read = self._reply.raw.read1
+        received = 0
+        while True:
+            try:
+                chunk = read(_READ_BYTES, decode_content=True)
+            except _FAILURES as error:
+                if self._wire.aborted:
+                    raise failure.stopped(self._where) from error
+                raise failure.while_reading(error, self._where) from error
+            if not chunk:
+                break
+            received += len(chunk)
+            if received > MAX_REPLY_BYTES:
+                raise failure.too_large(MAX_REPLY_BYTES, self._where)
+            yield chunk
+        if self._wire.aborted:
+            raise failure.stopped(self._where)
+
+    def finish(self) -> None:
+        """Close a reply whose content is complete, keeping the connection when it allows that.
+
+        The end of the body usually follows at once, and then the next request saves a
+        handshake; a server that holds the connection open is hung up on.
+        """
+        raw = self._reply.raw
+        ends_by_itself = raw.chunked or raw.length_remaining is not None
+        try:
+            if ends_by_itself and self._wire.limit_reads(_LINGER_S):
+                for _ in range(_LINGER_READS):
+                    if not raw.read1(_READ_BYTES):
+                        break
+        except _FAILURES:
+            pass  # too slow or gone: closed like any other
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Hang up, unless the body was read to its end."""
+        self._reply.close()
+        self._wire.release()
+
+    def __enter__(self) -> Response:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class Transport:
+    """The run's connections. ``open`` may be called from any thread; main closes.
+
+    Proxies come from the environment but never stand between jpq and this machine;
+    ``.netrc`` and cookies are not used.
+    """
+
+    def __init__(self, connect_timeout_s: float = CONNECT_TIMEOUT_S) -> None:
+        self._connect_timeout_s = connect_timeout_s
+        self._session = requests.Session()
+        self._session.trust_env = False  # or .netrc would replace the Authorization header
+        self._session.headers.clear()
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, _Adapter())
+
+    def open(
+        self,
+        request: HttpRequest,
+        wire: Wire,
+        *,
+        where: str = "",
+        ca_bundle: Optional[str] = None,
+    ) -> Response:
+        """POST ``request`` and return the reply once its headers are there.
+
+        ``where`` names the provider in errors; ``ca_bundle`` comes before the environment's
+        certificate settings. A redirect is followed only where the POST stays a POST and
+        the server the same; any other is returned. Raises StreamError.
+        """
+        where = where or failure.shown(request.url)
+        headers = _headers(request.headers, where)
+        # Text cut out of a pipe may hold half a character, which JSON cannot carry.
+        body = json.dumps(request.body, ensure_ascii=False, separators=(",", ":"))
+        encoded = body.encode("utf-8", "replace")
+        authorities = authorities_for(ca_bundle, where)
+        url = request.url
+        for _ in range(_MAX_REDIRECTS):
+            reply = self._send(url, headers, encoded, wire, where, authorities)
+            target = _same_server_redirect(reply, url)
+            if target is None:
+                return Response(reply, wire, where)
+            reply.close()
+            url = target
+        raise StreamError(
+            ErrorKind.NOT_FOUND,
+            f"The server redirected {_MAX_REDIRECTS} times without an answer.",
+            where=where,
+            hint="Check base_url.",
+        )
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._session.close()
+
+    def _send(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        wire: Wire,
+        where: str,
+        authorities: Authorities,
+    ) -> requests.Response:
+        proxies: Mapping[str, str] = {}
+        try:
+            proxies = proxies_for(url)
+            with wire.carrying_this_thread():
+                post = requests.Request("POST", url, headers=dict(headers), data=body)
+                if "Authorization" in headers:
+                    post.auth = _keep_header  # or a password in the URL would replace it
+                return self._session.send(
+                    self._session.prepare_request(post),
+                    stream=True,
+                    allow_redirects=False,
+                    timeout=(self._connect_timeout_s, None),
+                    verify=authorities.verify,
+                    proxies=dict(proxies),
+                )
+        except BaseException as error:
+            wire.release()
+            if wire.aborted:
+                raise failure.stopped(where) from error
+            if not isinstance(error, _FAILURES):
+                raise
+            proxy = requests.utils.select_proxy(url, proxies)
+            route = failure.Route(url, where, proxy, authorities, self._connect_timeout_s)
+            raise failure.while_opening(error, route) from error
+
+
+def _keep_header(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
+def _headers(given: Mapping[str, str], where: str) -> Mapping[str, str]:
+    """The headers to send; raises StreamError for a value HTTP cannot carry, without it."""
+    headers = requests.structures.CaseInsensitiveDict(
+        {
+            "User-Agent": f"jpq/{__version__}",
+            "Accept": "*/*",
+            "Accept-Encoding": "identity",  # or a proxy holds text back to compress it
+            "Content-Type": "application/json",
+            "Connection": "keep-alive",
+        }
+    )
+    for name, value in given.items():
+        stripped = value.strip()
+        if not all(" " <= char <= "~" or char == "\t" for char in stripped):
+            raise StreamError(
+                ErrorKind.AUTH,
+                f"The value of the header {name} holds a character that cannot be sent.",
+                where=where,
+                hint="If it is the API key, copy it again without quotes and line breaks.",
+            )
+        headers[name] = stripped
+    return headers
+
+
+def _same_server_redirect(reply: requests.Response, url: str) -> Optional[str]:
+    if reply.status_code not in (307, 308):
+        return None
+    target = urljoin(url, reply.headers.get("Location", ""))
+    return target if _server(target) == _server(url) else None
+
+
+def _server(url: str) -> Tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
