@@ -38,7 +38,7 @@ def _lines(text: str) -> List[str]:
 def _floors() -> Dict[str, str]:
     """Each library that jpq installs and the oldest release it allows."""
     lines = _lines(_settings("setup.cfg")["options"]["install_requires"])
-    return dict(line.partition(";")[0].strip().split(">=") for line in lines)
+    return dict(re.match(r"([\w-]+)>=([\d.]+)", line).groups() for line in lines)
 
 
 def _anchors(page: str) -> Set[str]:
