@@ -33,6 +33,13 @@ class AssistantStructured(NamedTuple):
     value: Any
 
 
+class AssistantOpaque(NamedTuple):
+    """A provider's own block that goes back to it verbatim (``chat_response`` with
+    ``metadata.block``)."""
+
+    data: Mapping[str, Any]
+
+
 class ToolCall(NamedTuple):
     """A call the model made (``tool_call_request``); ``raw`` as in ToolCallRequest."""
 
@@ -90,6 +97,7 @@ ConversationEvent = Union[
     AssistantMessage,
     AssistantReasoning,
     AssistantStructured,
+    AssistantOpaque,
     ToolCall,
     ToolResponse,
     InquiryRequest,

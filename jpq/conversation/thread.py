@@ -2,7 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
+import json
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
+
+from jpq.conversation.event import (
+    AssistantMessage,
+    AssistantOpaque,
+    AssistantReasoning,
+    AssistantStructured,
+    ChatRequest,
+    Entry,
+    ToolCall,
+    ToolResponse,
+)
+
+USER = "user"
+ASSISTANT = "assistant"
+
+# What the model is told where the store has nothing to tell it.
+NOT_ANSWERED = "The call was interrupted before it gave a result."
+NO_REQUEST = "(The beginning of this conversation is missing.)"
 
 
 class Origin(NamedTuple):
@@ -71,3 +102,153 @@ class Thread(NamedTuple):
     system: str
     messages: Tuple[Message, ...]
     continues: bool = False
+
+
+def build_thread(entries: Iterable[Entry], system: str = "", continue_last: bool = False) -> Thread:
+    """The thread of ``entries``, which every API accepts whatever was stored.
+
+    Roles alternate and begin with the user; each call is followed by exactly one result,
+    in the order of the calls, and no id repeats; no text is blank. A text that was cut
+    (``partial``) joins the next text of the same message with nothing between. With
+    ``continue_last`` an answer at the end is one to go on with (``Thread.continues``).
+    """
+    builder = _ThreadBuilder(list(entries))
+    messages = builder.build()
+    continues = continue_last and bool(messages) and messages[-1].role == ASSISTANT
+    return Thread(system, tuple(messages), continues)
+
+
+class _ThreadBuilder:
+    """Walks the entries once, with one assistant message open at a time."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+        self._answers = _pair_answers(entries)
+        self._messages: List[Message] = []
+        self._blocks: List[ThreadBlock] = []  # of the open assistant message
+        self._results: List[ThreadToolResult] = []  # of the calls in it
+        self._cut: Optional[int] = None  # where in _blocks a cut text is, to be gone on with
+        self._call_ids: Set[str] = set()
+
+    def build(self) -> List[Message]:
+        for position, entry in enumerate(self._entries):
+            event = entry.event
+            if isinstance(event, ChatRequest):
+                self._close_assistant()
+                if event.content.strip():
+                    self._push(USER, [ThreadText(event.content)])
+            elif isinstance(event, ToolResponse):
+                if self._results:
+                    self._close_assistant()
+            elif isinstance(event, ToolCall):
+                self._add_call(position, event, entry)
+            else:
+                self._add_block(entry)
+        self._close_assistant()
+        return self._messages
+
+    def _add_block(self, entry: Entry) -> None:
+        event, origin = entry.event, _origin(entry)
+        if isinstance(event, AssistantMessage):
+            self._add_text(event.text, entry)
+        elif isinstance(event, AssistantStructured):
+            self._add_text(json.dumps(event.value, ensure_ascii=False), entry)
+        elif isinstance(event, AssistantOpaque):
+            self._blocks.append(ThreadOpaque(event.data, origin))
+        elif isinstance(event, AssistantReasoning):
+            opaque = _opaque(entry)
+            # Reasoning that was cut has no signature yet, and no API takes it back.
+            if (event.text.strip() or opaque) and not entry.metadata.get("partial"):
+                self._blocks.append(ThreadReasoning(event.text, origin, opaque))
+
+    def _add_text(self, text: str, entry: Entry) -> None:
+        opaque = _opaque(entry)
+        if self._cut is not None:
+            cut = self._blocks.pop(self._cut)
+            if isinstance(cut, ThreadText):
+                text, opaque = cut.text + text, {**cut.opaque, **opaque}
+        self._cut = len(self._blocks) if entry.metadata.get("partial") else None
+        self._blocks.append(ThreadText(text, _origin(entry), opaque))
+
+    def _add_call(self, position: int, call: ToolCall, entry: Entry) -> None:
+        half_written = call.raw is not None and entry.metadata.get("partial")
+        if half_written or not call.name.strip():
+            return
+        self._cut = None
+        id = _free_id(call.id, self._call_ids)
+        self._call_ids.add(id)
+        self._blocks.append(
+            ThreadToolCall(id, call.name, call.arguments, _origin(entry), _opaque(entry))
+        )
+        answer = self._answers.get(position)
+        if answer is None:
+            result = ThreadToolResult(id, call.name, NOT_ANSWERED, is_error=True)
+        else:
+            result = ThreadToolResult(id, call.name, answer.content, answer.is_error)
+        self._results.append(result)
+
+    def _close_assistant(self) -> None:
+        blocks = [kept for kept in map(_sendable, self._blocks) if kept is not None]
+        while blocks and isinstance(blocks[-1], ThreadReasoning):
+            blocks.pop()  # reasoning that led to nothing is refused by the API that made it
+        # Blocks of other kinds may be dropped by a provider that did not make them, which
+        # must not leave an empty message behind.
+        if any(isinstance(block, (ThreadText, ThreadToolCall)) for block in blocks):
+            if not self._messages:
+                self._push(USER, [ThreadText(NO_REQUEST)])
+            self._push(ASSISTANT, blocks)
+        if self._results:
+            self._push(USER, self._results)
+        self._blocks, self._results, self._cut = [], [], None
+
+    def _push(self, role: str, blocks: Sequence[ThreadBlock]) -> None:
+        if self._messages and self._messages[-1].role == role:
+            blocks = [*self._messages.pop().blocks, *blocks]
+        self._messages.append(Message(role, tuple(blocks)))
+
+
+def _pair_answers(entries: Sequence[Entry]) -> Dict[int, ToolResponse]:
+    """Position of each call -> its response: the first one after it that has its id.
+
+    Ids may repeat from turn to turn, so a response belongs to the oldest call of its turn
+    that still waits for it.
+    """
+    answers: Dict[int, ToolResponse] = {}
+    waiting: Dict[str, List[int]] = {}
+    for position, entry in enumerate(entries):
+        event = entry.event
+        if isinstance(event, ChatRequest):
+            waiting = {}
+        elif isinstance(event, ToolCall):
+            waiting.setdefault(event.id, []).append(position)
+        elif isinstance(event, ToolResponse) and waiting.get(event.id):
+            answers[waiting[event.id].pop(0)] = event
+    return answers
+
+
+def _sendable(block: ThreadBlock) -> Optional[ThreadBlock]:
+    """``block``, or what is left of a blank text: its opaque data, or nothing."""
+    if not isinstance(block, ThreadText) or block.text.strip():
+        return block
+    return ThreadOpaque(block.opaque, block.origin) if block.opaque else None
+
+
+def _free_id(id: str, taken: Set[str]) -> str:
+    """``id``, with a number behind it if it is blank or has been used."""
+    free, number = id, 1
+    while not free.strip() or free in taken:
+        number += 1
+        free = f"{id.strip() or 'call'}-{number}"
+    return free
+
+
+def _origin(entry: Entry) -> Optional[Origin]:
+    provider, model = entry.metadata.get("provider"), entry.metadata.get("model")
+    if isinstance(provider, str) and isinstance(model, str):
+        return Origin(provider, model)
+    return None
+
+
+def _opaque(entry: Entry) -> Mapping[str, Any]:
+    opaque = entry.metadata.get("opaque")
+    return opaque if isinstance(opaque, dict) else {}

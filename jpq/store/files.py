@@ -1,0 +1,97 @@
+"""Private files: folders 0700 and files 0600 whatever the umask, whole writes, typed errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from jpq.errors import WriteError
+
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows
+_PIECE = 1 << 20
+
+
+def write_error(doing: str, error: OSError, path: str) -> WriteError:
+    """``error`` as the person is told of it, with the system's reason."""
+    return WriteError(
+        f"Cannot {doing}: {error.strerror or error}.",
+        where=path,
+        hint="Free some space or check the folder's permissions; --ephemeral saves nothing.",
+    )
+
+
+def make_private_folder(path: str) -> None:
+    """Create ``path`` for this user only, and say so to its umask. Raises OSError if it exists."""
+    os.mkdir(path, 0o700)
+    os.chmod(path, 0o700)
+
+
+def open_private(path: str, flags: int) -> int:
+    """A descriptor of ``path``, which no child inherits; a new file gets mode 0600."""
+    flags |= _BINARY
+    if not flags & os.O_CREAT:
+        return os.open(path, flags)
+    try:
+        descriptor = os.open(path, flags | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return os.open(path, flags & ~os.O_EXCL, 0o600)
+    if hasattr(os, "fchmod"):
+        os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write every byte of ``data``; one system call unless the system takes less."""
+    written = os.write(descriptor, data)
+    while written < len(data):
+        written += os.write(descriptor, data[written : written + _PIECE])
+
+
+def read_file(path: str) -> bytes:
+    """The whole of ``path``; nothing when it does not exist."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
+def replace_file(path: str, data: bytes) -> None:
+    """Make ``data`` the content of ``path``, or leave it as it was. Raises OSError."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        try:
+            write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
+
+
+def sync_folder(path: str) -> None:
+    """Make the names in ``path`` durable, where the system can."""
+    if sys.platform == "win32":
+        return  # folders cannot be opened there
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_tree(path: str) -> None:
+    """Remove the folder ``path`` and all that is in it; links are removed, not followed."""
+    for folder, folders, files in os.walk(path, topdown=False):
+        for name in files:
+            os.unlink(os.path.join(folder, name))
+        for name in folders:
+            inner = os.path.join(folder, name)
+            if os.path.islink(inner):
+                os.unlink(inner)
+            else:
+                os.rmdir(inner)
+    os.rmdir(path)

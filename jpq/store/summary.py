@@ -1,0 +1,106 @@
+"""Summary: what ``conversation ls`` says of a conversation, read without parsing its bodies."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+from jpq.conversation.entry import decode_entry, parse_json_line
+from jpq.conversation.event import ChatRequest, TurnEnd
+from jpq.store.files import read_file
+from jpq.store.reading import EVENTS, METADATA, read_object
+
+# How jpq begins each line; a line that begins otherwise is parsed as a whole.
+_HEAD = re.compile(rb'\{"event_id":"[^"\\]*","timestamp":"([^"\\]*)","type":"([^"\\]*)"[,}]')
+_TITLE_LENGTH = 60
+_ANSWERS = frozenset({"chat_response", "tool_call_request", "tool_call_response"})
+
+
+class Summary(NamedTuple):
+    """One row of ``conversation ls``; what the files do not say is empty or None."""
+
+    id: str
+    title: Optional[str]
+    created_at: str
+    updated_at: str
+    workspace: str
+    model: Optional[str]
+    turns: int
+    status: str
+
+
+class _Outline(NamedTuple):
+    turns: int
+    first_request: Optional[bytes]  # the line
+    end: Optional[bytes]  # the line of the last turn's end, when nothing came after it
+    updated_at: str
+
+
+def summarize(folder: str) -> Summary:
+    """The summary of the conversation in ``folder``. Raises OSError."""
+    metadata = read_object(os.path.join(folder, METADATA))
+    outline = _outline(read_file(os.path.join(folder, EVENTS)))
+    created_at = _text(metadata, "created_at")
+    return Summary(
+        id=os.path.basename(folder),
+        title=_text(metadata, "title") or _first_words(outline.first_request),
+        created_at=created_at,
+        updated_at=outline.updated_at or created_at,
+        workspace=_text(metadata, "workspace"),
+        model=_text(metadata, "model") or None,
+        turns=outline.turns,
+        status=_status(outline),
+    )
+
+
+def _outline(data: bytes) -> _Outline:
+    turns, updated_at = 0, ""
+    first_request: Optional[bytes] = None
+    end: Optional[bytes] = None
+    for line in data.split(b"\n"):
+        timestamp, kind = _head(line)
+        updated_at = timestamp or updated_at
+        if kind == "chat_request":
+            turns += 1
+            end = None
+            first_request = first_request or line
+        elif kind == "turn_end":
+            end = line
+        elif kind in _ANSWERS:
+            end = None
+    return _Outline(turns, first_request, end, updated_at)
+
+
+def _head(line: bytes) -> Tuple[str, str]:
+    """Timestamp and type of ``line``; empty where it has none."""
+    head = _HEAD.match(line)
+    if head:
+        return head.group(1).decode("utf-8", "replace"), head.group(2).decode("utf-8", "replace")
+    fields = parse_json_line(line) if line else None
+    if not isinstance(fields, dict):
+        return "", ""
+    return _text(fields, "timestamp"), _text(fields, "type")
+
+
+def _status(outline: _Outline) -> str:
+    if not outline.turns:
+        return "empty"
+    entry = decode_entry(outline.end) if outline.end else None
+    if entry is None or not isinstance(entry.event, TurnEnd):
+        return "interrupted"
+    return entry.event.status
+
+
+def _first_words(line: Optional[bytes]) -> Optional[str]:
+    """The beginning of the first request, which stands in for a title."""
+    entry = decode_entry(line) if line else None
+    if entry is None or not isinstance(entry.event, ChatRequest):
+        return None
+    words = " ".join(entry.event.content[: 4 * _TITLE_LENGTH].split())
+    return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1] + "\u2026"
+
+
+def _text(fields: Dict[str, Any], name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
