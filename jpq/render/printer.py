@@ -1,0 +1,155 @@
+"""Printer: the two channels, written as whole batches straight to their descriptors."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import select
+from typing import BinaryIO, List, Optional, Tuple
+
+from jpq.render.surrogates import join_halves, split_held
+
+STDOUT = "stdout"
+STDERR = "stderr"
+
+Failure = Tuple[str, OSError]
+
+_ERASE_LINE = "\r\x1b[K"
+
+
+class Sink:
+    """One destination. Text waits here until ``flush`` writes it all at once.
+
+    Owned by the renderer thread. ``file`` None (a closed descriptor) takes everything and
+    writes nothing. After the first error everything is dropped. A transient line (a
+    spinner) is erased before anything else is written.
+    """
+
+    def __init__(self, name: str, file: Optional[BinaryIO], encoding: str = "utf-8") -> None:
+        self.name = name
+        self._raw = getattr(file, "raw", file)
+        self._encoder = codecs.getincrementalencoder(encoding)("replace")
+        self._pending: List[str] = []
+        self._held = ""
+        self._newlines = 2  # line ends the text ends with, at most 2; nothing before the first
+        self._transient = False
+        if file is not None:
+            file.flush()  # what others wrote through the buffer comes first
+
+    def write(self, text: str) -> None:
+        """Add ``text``."""
+        if not text:
+            return
+        self.clear()
+        self._pending.append(text)
+        if not text.endswith("\n"):
+            self._newlines = 0
+        elif text == "\n":
+            self._newlines = min(2, self._newlines + 1)
+        else:
+            self._newlines = 2 if text.endswith("\n\n") else 1
+
+    @property
+    def at_line_start(self) -> bool:
+        """Whether what is written next begins a line."""
+        return self._newlines > 0
+
+    def end_line(self) -> None:
+        """A line end, unless the text ends with one."""
+        if not self._newlines:
+            self.write("\n")
+
+    def blank_line(self) -> None:
+        """An empty line after the text, unless there is one or there is no text."""
+        if self._newlines < 2:
+            self.write("\n" * (2 - self._newlines))
+
+    def draw_transient(self, line: str) -> None:
+        """Draw ``line``, which must fit the width, over the one drawn before it.
+
+        Only at the start of a line: there is nothing else on it that would be lost.
+        """
+        if self.at_line_start:
+            self._pending.append(_ERASE_LINE + line)
+            self._transient = True
+
+    def clear(self) -> None:
+        """Erase the transient line."""
+        if self._transient:
+            self._pending.append(_ERASE_LINE)
+            self._transient = False
+
+    def yield_line(self) -> None:
+        """Leave an empty line's start to somebody else, who leaves one behind, too."""
+        self.clear()
+        self.end_line()
+        self._newlines = 1
+
+    def flush(self) -> Optional[OSError]:
+        """Write what waits, in one write where the system takes it. The error, if it fails."""
+        if not self._pending:
+            return None
+        text, self._held = split_held(self._held + "".join(self._pending))
+        self._pending.clear()
+        data = self._encoder.encode(join_halves(text))
+        if self._raw is None:
+            return None
+        try:
+            _write_all(self._raw, data)
+        except OSError as error:
+            self._raw = None
+            return error
+        return None
+
+
+class Printer:
+    """stdout and stderr. Owned by the renderer thread.
+
+    Where both are the same terminal, pipe or file they share one sink, so their order is
+    kept and a line of one never begins in the middle of a line of the other.
+    """
+
+    def __init__(
+        self,
+        stdout: Optional[BinaryIO],
+        stderr: Optional[BinaryIO],
+        encodings: Tuple[str, str] = ("utf-8", "utf-8"),
+    ) -> None:
+        self.out = Sink(STDOUT, stdout, encodings[0])
+        self.shared = _same_file(stdout, stderr)
+        self.err = self.out if self.shared else Sink(STDERR, stderr, encodings[1])
+
+    def flush(self) -> List[Failure]:
+        """Write what waits on both; one that fails does not keep the other from its text.
+
+        Returns each new failure of stdout. One of stderr has nobody left to be told to.
+        """
+        error = self.out.flush()
+        if not self.shared:
+            self.err.flush()
+        return [] if error is None else [(STDOUT, error)]
+
+
+def _write_all(raw: BinaryIO, data: bytes) -> None:
+    # None from a raw file means that a non-blocking descriptor is full.
+    written: Optional[int] = raw.write(data)
+    if written == len(data):
+        return
+    rest = memoryview(data)
+    while True:
+        if written is None:
+            select.select([], [raw], [])
+        else:
+            rest = rest[written:]
+            if not rest:
+                return
+        written = raw.write(rest)
+
+
+def _same_file(one: Optional[BinaryIO], other: Optional[BinaryIO]) -> bool:
+    if one is None or other is None:
+        return False
+    try:
+        return os.path.samestat(os.fstat(one.fileno()), os.fstat(other.fileno()))
+    except (OSError, ValueError):  # a file in memory has no descriptor
+        return one is other

@@ -1,0 +1,70 @@
+"""The controlling terminal of POSIX systems: /dev/tty."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import termios
+from typing import Any, Iterator
+
+_CONTROLLING_TERMINAL = "/dev/tty"
+_READ_SIZE = 4096  # the longest line a terminal takes
+
+_LOCAL_FLAGS = 3
+_CONTROL_CHARS = 6
+
+
+class PosixDevice:
+    """A terminal's descriptor, owned. Implements ``jpq.terminal.tty.Device``."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def write(self, data: bytes) -> None:
+        """All of ``data``."""
+        while data:
+            data = data[os.write(self._fd, data) :]
+
+    def read(self) -> bytes:
+        """A line, or what keys there are; empty at the end."""
+        return os.read(self._fd, _READ_SIZE)
+
+    def modes(self) -> Any:
+        """The terminal's attributes."""
+        with _os_errors():
+            return termios.tcgetattr(self._fd)
+
+    def set_modes(self, modes: Any) -> None:
+        """Set attributes; what is typed already is kept."""
+        with _os_errors():
+            termios.tcsetattr(self._fd, termios.TCSADRAIN, modes)
+
+    def key_mode(self) -> None:
+        """No lines and no echo; signals as before."""
+        modes = self.modes()
+        modes[_LOCAL_FLAGS] &= ~(termios.ICANON | termios.ECHO)
+        modes[_CONTROL_CHARS][termios.VMIN] = 1
+        modes[_CONTROL_CHARS][termios.VTIME] = 0
+        self.set_modes(modes)
+
+    def drop_input(self) -> None:
+        """Forget typed input."""
+        with _os_errors():
+            termios.tcflush(self._fd, termios.TCIFLUSH)
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self._fd)
+
+
+def open_device() -> PosixDevice:
+    """The controlling terminal; OSError when there is none."""
+    return PosixDevice(os.open(_CONTROLLING_TERMINAL, os.O_RDWR | os.O_NOCTTY))
+
+
+@contextlib.contextmanager
+def _os_errors() -> Iterator[None]:
+    try:
+        yield
+    except termios.error as error:  # no OSError, for historical reasons
+        raise OSError(*error.args) from error

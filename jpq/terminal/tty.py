@@ -1,0 +1,135 @@
+"""Terminal: the controlling terminal, opened apart from stdin, stdout and stderr.
+
+Menus and prompts go through it, so that they work while all three are pipes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import importlib
+import re
+import sys
+from typing import Any, Iterator, Mapping, Optional, Protocol
+
+# The devices need modules that exist on one platform only, so each is loaded by name.
+_DEVICE = "jpq.terminal.console" if sys.platform == "win32" else "jpq.terminal.device"
+
+_KEY = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\x1b])?|.", re.DOTALL)
+
+
+class Device(Protocol):
+    """The terminal as bytes. Errors are OSError."""
+
+    def write(self, data: bytes) -> None:
+        """All of ``data``."""
+
+    def read(self) -> bytes:
+        """What was typed: a line, or single keys in key mode. Empty at its end."""
+
+    def modes(self) -> Any:
+        """Its present modes."""
+
+    def set_modes(self, modes: Any) -> None:
+        """Modes that ``modes`` returned."""
+
+    def key_mode(self) -> None:
+        """Hand out each key at once and do not show it; Ctrl+C stays a signal."""
+
+    def drop_input(self) -> None:
+        """Forget what was typed and not yet read."""
+
+    def close(self) -> None:
+        """Give it back."""
+
+
+class Terminal:
+    """The controlling terminal. One thread at a time: whoever holds the renderer's lease.
+
+    Reading blocks; a signal handler that raises ends it. A terminal that is gone (hang-up,
+    closed window) reads as the end of input.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._typed = ""  # read from the device, not yet handed out
+
+    @classmethod
+    def open(cls) -> Terminal:
+        """The process's controlling terminal; OSError when it has none."""
+        return cls(importlib.import_module(_DEVICE).open_device())
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the terminal back. Modes are restored by ``saved_modes``, not here."""
+        self._device.close()
+
+    def write(self, text: str) -> None:
+        """Show ``text``; OSError when the terminal is gone."""
+        self._device.write(text.encode("utf-8", "replace"))
+
+    def read_line(self) -> Optional[str]:
+        """The next line without its end; None at the end of input (Ctrl+D, hang-up)."""
+        while "\n" not in self._typed:
+            if not self._read_more():
+                rest, self._typed = self._typed, ""
+                return rest or None
+        line, self._typed = self._typed.split("\n", 1)
+        return line.rstrip("\r")
+
+    def read_key(self) -> Optional[str]:
+        """The next key: a character, or the escape sequence of a special key; None at the end."""
+        with self.saved_modes():
+            self._device.key_mode()
+            while not self._typed:
+                if not self._read_more():
+                    return None
+        found = _KEY.match(self._typed)
+        assert found is not None  # any character matches
+        self._typed = self._typed[found.end() :]
+        return found.group()
+
+    def drop_typed_ahead(self) -> None:
+        """Forget what was typed so far: it cannot answer a question not yet shown."""
+        self._typed = ""
+        self._decoder.reset()
+        with contextlib.suppress(OSError):
+            self._device.drop_input()
+
+    @contextlib.contextmanager
+    def saved_modes(self) -> Iterator[None]:
+        """Restore the terminal's modes at the end, however it is reached.
+
+        Raises OSError when the terminal is gone already.
+        """
+        modes = self._device.modes()
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                self._device.set_modes(modes)
+
+    def _read_more(self) -> bool:
+        try:
+            data = self._device.read()
+        except OSError:  # EIO: hung up, or a background process of an orphaned group
+            data = b""
+        self._typed += self._decoder.decode(data)
+        return bool(data)
+
+
+def interactive(environ: Mapping[str, str], non_interactive: bool) -> bool:
+    """Whether a person can be asked: there is a terminal, and nothing forbids it."""
+    if non_interactive or environ.get("CI", "").lower() == "true":
+        return False
+    try:
+        Terminal.open().close()
+    except OSError:
+        return False
+    return True
