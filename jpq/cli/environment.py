@@ -52,8 +52,15 @@ class Environment:
         _write(self.stdout, sys.stdout, text)
 
     def tell(self, text: str) -> None:
-        """Write a line to stderr."""
-        _write(self.stderr, sys.stderr, text + "\n")
+        """Write a line to stderr; when nobody can read it, it is lost."""
+        self.tell_raw(text + "\n")
+
+    def tell_raw(self, text: str) -> None:
+        """Write ``text`` to stderr as it is, without a line end."""
+        try:
+            _write(self.stderr, sys.stderr, text)
+        except OSError:
+            pass  # a closed stderr must not hide how the run ended
 
 
 def _binary(stream: object) -> Optional[BinaryIO]:

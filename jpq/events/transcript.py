@@ -10,7 +10,6 @@ from jpq.events.parts import (
     INTERRUPTED,
     Finished,
     Flush,
-    MessageDelta,
     Metered,
     Opaque,
     Part,

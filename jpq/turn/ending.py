@@ -74,9 +74,7 @@ def of_response(response: ChatResponse, text: str) -> Ending:
     reason = why or f"the provider says it stopped because of: {response.stop_reason}"
     if response.reasoning.strip():
         reason = f"there was reasoning but no answer; {reason}"
-    return _early(
-        EMPTY, _with_reason("The reply is empty", reason), "Try again with: jpq --retry"
-    )
+    return _early(EMPTY, _with_reason("The reply is empty", reason), "Try again with: jpq --retry")
 
 
 def of_error(error: JpqError) -> Ending:

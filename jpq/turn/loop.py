@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 from collections import deque
-from typing import Any, Callable, Deque, List, NamedTuple, Optional, Protocol, Sequence
+from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence
 
-from jpq.conversation.event import Draft, Entry, ToolResponse, TurnEnd
-from jpq.conversation.stream import ConversationStream
+from jpq.conversation.event import Draft, ToolResponse, TurnEnd
+from jpq.conversation.thread import Origin
 from jpq.errors import JpqError, WriteError
 from jpq.events.parts import STOP, TOOL_CALLS, StreamEvent, coalesced
 from jpq.events.turn import Complete, Notice, TokenUpdate, ToolResult, TurnEvent, Waiting
@@ -15,6 +15,7 @@ from jpq.events.usage import Usage, total_usage
 from jpq.interrupt.signals import Interrupt
 from jpq.provider.base import Exchange, ModelRef, Provider, ProviderRequest
 from jpq.render.worker import DisplayFailed
+from jpq.store.journal import Journal
 from jpq.tools.coordinator import ToolAnswered, ToolCoordinator
 from jpq.turn import ending
 from jpq.turn.coordinator import Act, Answer, Phase, Trigger, TurnCoordinator
@@ -24,23 +25,6 @@ from jpq.turn.inbox import Inbox
 from jpq.turn.narrator import Narrator
 
 CUT_BY_LIMIT = "Not run: the answer was stopped ({reason}) before it was whole."
-
-
-class Journal(Protocol):
-    """The open conversation (``jpq.store.journal``)."""
-
-    @property
-    def stream(self) -> ConversationStream: ...
-
-    def record(self, events: Sequence[StreamEvent]) -> None: ...
-
-    def commit(self, drafts: Sequence[Draft]) -> Sequence[Entry]: ...
-
-    def discard_inflight(self) -> None: ...
-
-    def mark(self) -> Any: ...
-
-    def rollback(self, mark: Any) -> None: ...
 
 
 class TurnSettings(NamedTuple):
@@ -149,6 +133,7 @@ class TurnLoop:
         tools = self._cycles < self._settings.max_cycles
         request = self._make_request(tools, self._continues)
         self._builder = EventBuilder(self._model)
+        self._saving(self._journal.begin_cycle, Origin(*self._model))
         self._narrator.attempt_begins(continues=request.thread.continues)
         self._continues = request.thread.continues
         return self._provider.exchange(request)
@@ -189,7 +174,7 @@ class TurnLoop:
         response = self._take_response()
         self._commit(self._builder.drafts())
         self._cycles += 1
-        calls = self._journal.stream.unanswered_tool_calls()
+        calls = self._journal.unanswered_tool_calls()
         if not calls:
             self._ending = ending.of_response(response, self._texts[-1] if self._texts else "")
             self._tell_cycle_end()
@@ -220,7 +205,7 @@ class TurnLoop:
     # -- calls -------------------------------------------------------------------------
 
     def _run_tools(self) -> None:
-        calls = self._journal.stream.unanswered_tool_calls()
+        calls = self._journal.unanswered_tool_calls()
         if self._finish_reason in (STOP, TOOL_CALLS):
             self._tools.start(calls)
         else:
@@ -236,7 +221,7 @@ class TurnLoop:
                 return
 
     def _commit_responses(self) -> None:
-        names = {call.id: call.name for call in self._journal.stream.unanswered_tool_calls()}
+        names = {call.id: call.name for call in self._journal.unanswered_tool_calls()}
         answers = self._coordinator.take_answers()
         if not answers:
             return
@@ -311,4 +296,3 @@ class TurnLoop:
             if self._write_error is None:
                 self._write_error = error
                 self._show(Notice(f"{error.message} The answer goes on, but is not saved."))
-

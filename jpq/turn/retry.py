@@ -54,9 +54,7 @@ def attempt_again(
 
     def tell(state: tenacity.RetryCallState) -> None:
         next_attempt = state.attempt_number + 1
-        before_wait(
-            Retry(_failure(state), next_attempt, limits.max_attempts, state.upcoming_sleep)
-        )
+        before_wait(Retry(_failure(state), next_attempt, limits.max_attempts, state.upcoming_sleep))
 
     # Half of each wait is fixed and half is random, so that clients that failed together
     # do not come back together.

@@ -88,9 +88,7 @@ class Run:
         self.exchanges: List[FakeExchange] = []
         self._scripts = scripts
         deadline = None if run_s is None else time.monotonic() + run_s
-        self.cycle = ResilientCycle(
-            self.inbox, self.audience, CycleTimes(idle_s, deadline), limits
-        )
+        self.cycle = ResilientCycle(self.inbox, self.audience, CycleTimes(idle_s, deadline), limits)
 
     def go(self) -> bool:
         return self.cycle.run(self._open)

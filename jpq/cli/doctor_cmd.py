@@ -1,0 +1,145 @@
+"""``jpq doctor``: checks what a query depends on, one line each."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import socket
+import sys
+import tempfile
+from typing import Callable, List, NamedTuple, Optional
+from urllib.parse import urlsplit
+
+from jpq.cli.environment import Environment
+from jpq.config.keys import find_key, key_store
+from jpq.config.load import Config, load_config
+from jpq.errors import ExitCode, JpqError
+from jpq.provider.base import ProviderRow
+from jpq.provider.registry import parse_model, resolve
+from jpq.terminal.caps import find_caps, observe
+from jpq.terminal.tty import interactive
+
+_CONNECT_S = 5.0
+_PORTS = {"http": 80, "https": 443}
+
+
+class Check(NamedTuple):
+    """What one check found; ``passed`` None means that there was nothing to check."""
+
+    name: str
+    passed: Optional[bool]
+    found: str
+
+
+def build_parser(prog: str) -> argparse.ArgumentParser:
+    """The parser of ``jpq doctor``."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Check terminal, Python, settings, key, endpoint and store. "
+        "Ends with 0 only if all pass.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("-m", "--model", metavar="MODEL", help="check this model's provider")
+    return parser
+
+
+def run(args: argparse.Namespace, env: Environment) -> int:
+    """Print each check; 0 when none failed, else 1."""
+    checks = list(_checks(args, env))
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        mark = {True: "ok", False: "FAIL", None: "-"}[check.passed]
+        env.out(f"{mark:4}  {check.name:{width}}  {check.found}\n")
+    failed = any(check.passed is False for check in checks)
+    return int(ExitCode.FAILURE if failed else ExitCode.OK)
+
+
+def _checks(args: argparse.Namespace, env: Environment) -> List[Check]:
+    config: List[Config] = []
+    rows: List[ProviderRow] = []
+
+    def check_settings() -> str:
+        options = {} if args.model is None else {"model": args.model}
+        config.append(load_config(env.paths, env.environ, env.cwd, options=options))
+        warnings = config[0].warnings
+        return "; ".join(warnings) if warnings else env.paths.config_file
+
+    def check_model() -> str:
+        name = config[0]["model"]
+        if name is None:
+            raise JpqError("no model is configured; jpq alone shows the ways on")
+        ref = parse_model(name, config[0].table("aliases"))
+        overrides = config[0].table("providers").get(ref.provider, {})
+        rows.append(resolve(ref.provider, overrides, env.environ))
+        return str(ref)
+
+    def check_key() -> str:
+        row = rows[0]
+        key = find_key(row.name, row.key_env, row.key_cmd, env.environ, key_store(env.paths))
+        if key is not None:
+            return f"from {key.source}"
+        if row.key_env is not None:
+            raise JpqError(f"none; set {row.key_env} or run: jpq keys set {row.name}")
+        return f"{row.name} needs none"
+
+    checks = [
+        Check("python", True, f"{platform.python_version()} ({sys.executable})"),
+        _checked("terminal", lambda: _terminal(env)),
+        _checked("settings", check_settings),
+    ]
+    checks.append(_checked("model", check_model) if config else _unchecked("model"))
+    checks.append(_checked("key", check_key) if rows else _unchecked("key"))
+    checks.append(
+        _checked("endpoint", lambda: _endpoint(rows[0])) if rows else _unchecked("endpoint")
+    )
+    checks.append(_checked("store", lambda: _store(env.paths.data)))
+    return checks
+
+
+def _checked(name: str, find: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, find())
+    except JpqError as error:
+        where = f" ({error.where})" if error.where else ""
+        return Check(name, False, error.message + where)
+    except OSError as error:
+        return Check(name, False, f"{error.strerror or error}")
+
+
+def _unchecked(name: str) -> Check:
+    return Check(name, None, "not checked")
+
+
+def _terminal(env: Environment) -> str:
+    caps = find_caps(
+        env.environ,
+        observe(env.stdout, getattr(sys.stdout, "encoding", None)),
+        observe(env.stderr, getattr(sys.stderr, "encoding", None)),
+    )
+    asks = "can ask you" if interactive(env.environ, False) else "cannot ask you (no terminal)"
+    kind = "a terminal" if caps.stdout.terminal else "not a terminal"
+    return f"stdout is {kind}, {caps.stdout.encoding}; {asks}"
+
+
+def _endpoint(row: ProviderRow) -> str:
+    if not row.base_url:
+        return f"{row.name} has no server to reach before it is used"
+    parts = urlsplit(row.base_url)
+    address = (parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 443))
+    try:
+        socket.create_connection(address, _CONNECT_S).close()
+    except OSError as error:
+        raise JpqError(f"cannot connect to {row.base_url}: {error.strerror or error}") from error
+    return f"{row.base_url} accepts connections"
+
+
+def _store(folder: str) -> str:
+    existing = folder
+    while not os.path.isdir(existing) and os.path.dirname(existing) != existing:
+        existing = os.path.dirname(existing)
+    with tempfile.TemporaryFile(dir=existing) as file:
+        file.write(b"jpq")
+        file.flush()
+        os.fsync(file.fileno())
+    return f"{folder} can be written"

@@ -1,0 +1,151 @@
+"""The options of a query."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any, List, Optional, Sequence, Tuple
+
+from jpq import __version__
+
+_EPILOG = """\
+examples:
+  jpq "Why is the sky blue?"
+  git diff | jpq "Write a commit message for this"
+  jpq -c "And at sunset?"
+  jpq -m local/smollm2 "Hello"        an embedded model, no key needed
+
+commands:
+  conversation (c)   list, show, remove saved conversations
+  models             what can answer; install an embedded model
+  keys               API keys
+  config             effective settings and where each comes from
+  doctor             check that everything is in order
+A first word that is a command's name is that command; jpq query ls asks "ls".
+"""
+
+
+class _QueryParser(argparse.ArgumentParser):
+    """Lets options stand anywhere among the words of the prompt."""
+
+    def parse_args(  # type: ignore[override]
+        self, args: Optional[Sequence[str]] = None, namespace: Any = None
+    ) -> argparse.Namespace:
+        words, after = _split_at_dashes(list(args or []))
+        parsed: argparse.Namespace = self.parse_intermixed_args(words, namespace)
+        parsed.words = [*parsed.words, *after]
+        return parsed
+
+
+def build_parser(prog: str) -> argparse.ArgumentParser:
+    """The parser of ``jpq query``; its usage lines call it ``prog``."""
+    parser = _QueryParser(
+        prog=prog,
+        usage=f"{prog} [options] [question ...]",
+        description="Ask a language model; the answer streams to stdout.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    _add_common(parser.add_argument_group("options"))
+    _add_output(parser.add_argument_group("output"))
+    _add_run(parser.add_argument_group("run"))
+    return parser
+
+
+def _add_common(group: Any) -> None:
+    group.add_argument("-m", "--model", metavar="MODEL", help="PROVIDER/MODEL or an alias")
+    group.add_argument("-s", "--system", metavar="TEXT", help="system prompt, or @FILE")
+    group.add_argument(
+        "-o",
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="model option, such as temperature=0.2 (repeat)",
+    )
+    which = group.add_mutually_exclusive_group()
+    which.add_argument(
+        "-c",
+        "--continue",
+        dest="continue_last",
+        action="store_true",
+        help="go on with the workspace's last conversation",
+    )
+    which.add_argument("-r", "--resume", metavar="ID", help="go on with that conversation")
+    group.add_argument(
+        "--retry", action="store_true", help="ask the last unfinished turn again, or go on with it"
+    )
+    group.add_argument("--ephemeral", action="store_true", help="save nothing")
+    group.add_argument("-h", "--help", action="help", help="show this and exit")
+    group.add_argument("--version", action="version", version=f"jpq {__version__}")
+
+
+def _add_output(group: Any) -> None:
+    group.add_argument(
+        "--format",
+        choices=("auto", "text", "markdown", "json", "jsonl"),
+        default="auto",
+        help="auto is formatted for a terminal, bytes as they come elsewhere",
+    )
+    group.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="same as --format json"
+    )
+    group.add_argument(
+        "--reasoning",
+        metavar="MODE",
+        help="full, hidden, progress, static, or N characters",
+    )
+    group.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+    group.add_argument("-q", "--quiet", action="store_true", help="only the answer and errors")
+    group.add_argument(
+        "-v", "--verbose", action="count", default=0, help="say more; -vv shows tracebacks"
+    )
+    group.add_argument("--log-file", metavar="PATH", help="write diagnostics there")
+
+
+def _add_run(group: Any) -> None:
+    group.add_argument("--no-stream", action="store_true", help="ask for the answer in one piece")
+    group.add_argument(
+        "--timeout", metavar="S", type=_seconds, help="end the whole run after S seconds"
+    )
+    group.add_argument(
+        "--retries", metavar="N", type=_count, help="try a failed request N times again"
+    )
+    group.add_argument(
+        "--max-cycles", metavar="N", type=_count, help="tool round trips allowed in the turn"
+    )
+    group.add_argument(
+        "--non-interactive", action="store_true", help="never ask anything on the terminal"
+    )
+    group.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a configuration value for this run (repeat)",
+    )
+
+
+def _split_at_dashes(args: List[str]) -> Tuple[List[str], List[str]]:
+    """The arguments before ``--``, and the words after it, which are never options."""
+    if "--" not in args:
+        return args, []
+    at = args.index("--")
+    return args[:at], args[at + 1 :]
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not (0 < seconds < math.inf):
+        raise argparse.ArgumentTypeError("must be more than 0 seconds")
+    return seconds
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return count
