@@ -1,0 +1,66 @@
+"""URLs of a provider: forgiving about what people write as ``base_url``."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import SplitResult, urlsplit
+
+from jpq.errors import ConfigError
+
+_VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)", re.IGNORECASE)
+# A server that listens on every address is reached on this machine through loopback.
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "": "127.0.0.1"}
+
+
+def complete_base_url(text: str, usual: str, source: str) -> str:
+    """The base URL meant by ``text``, without a slash at its end.
+
+    Scheme and port, where ``text`` names none (``OLLAMA_HOST=0.0.0.0``), are those of
+    ``usual``, the provider's own URL. So is the path, where that of ``text`` is only the
+    beginning of it (``https://openrouter.ai`` for ``https://openrouter.ai/api/v1``); any
+    other path stands as it is. Raises ConfigError, naming ``source``.
+    """
+    text = text.strip()
+    own = urlsplit(usual)
+    try:
+        parts = urlsplit(text if "://" in text else f"{own.scheme or 'http'}://{text}")
+        port = parts.port
+    except ValueError as error:
+        raise _not_a_url(text, source) from error
+    host = parts.netloc.rpartition("@")[2]
+    name = host[: -len(f":{port}")] if port is not None else host.rstrip(":")
+    if "://" not in text:
+        name = _EVERY_ADDRESS.get(name, name)
+        port = own.port if port is None else port
+    if parts.scheme not in ("http", "https") or not name or any(c.isspace() for c in text):
+        raise _not_a_url(text, source)
+    user = parts.netloc[: -len(host)] if host else parts.netloc
+    netloc = user + name + (f":{port}" if port is not None else "")
+    path = _completed_path(parts.path.rstrip("/"), own.path.rstrip("/") if usual else "/v1")
+    return SplitResult(parts.scheme, netloc, path, parts.query, "").geturl()
+
+
+def join(base_url: str, resource: str) -> str:
+    """``base_url`` with ``resource`` (``/chat/completions``), unless it ends with that already."""
+    parts = urlsplit(base_url)
+    path = parts.path.rstrip("/")
+    if not path.endswith(resource):
+        path += resource
+    return parts._replace(path=path).geturl()
+
+
+def _completed_path(path: str, usual: str) -> str:
+    for end in ("/chat/completions", "/responses", "/messages"):
+        if path.endswith(end):
+            path = path[: -len(end)]
+    if not _VERSION.search(path) and usual.startswith(path + "/"):
+        return usual
+    return path
+
+
+def _not_a_url(text: str, source: str) -> ConfigError:
+    return ConfigError(
+        f"{text!r} is not a base URL.",
+        where=source,
+        hint="Write it like https://api.example.com/v1",
+    )

@@ -1,0 +1,271 @@
+"""Decodes chat completions, streamed or whole, from OpenAI and everyone who imitates it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterator, Mapping, Optional
+
+from jpq.errors import ErrorKind, StreamError
+from jpq.events.parts import (
+    INTERRUPTED,
+    LENGTH,
+    REFUSAL,
+    STOP,
+    TOOL_CALLS,
+    Finished,
+    KeepAlive,
+    MessageDelta,
+    Metered,
+    Part,
+    ReasoningDelta,
+    Started,
+    StreamEvent,
+)
+from jpq.events.usage import Usage
+from jpq.provider.base import Message
+from jpq.provider.failure import from_error_object
+from jpq.provider.openai_chat_blocks import OpenBlocks
+from jpq.provider.openai_chat_fields import (
+    FAILURES,
+    REASONS,
+    content_pieces,
+    read_usage,
+    reasoning_text,
+)
+from jpq.provider.surrogates import REPLACEMENT, has_surrogates, mend
+
+_DONE = "[DONE]"
+_SHOWN_CHARS = 80  # of what is not JSON, in the message about it
+# A delta with none of these (but content) is plain text.
+_BESIDES_TEXT = (
+    "tool_calls",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "reasoning_text",
+    "refusal",
+    "function_call",
+)
+
+
+class ChatDecoder:
+    """Decodes one reply (see ``jpq.provider.base.Decoder``).
+
+    ``where`` names the provider in errors. docs/providers.md lists what is decided here.
+    """
+
+    def __init__(self, where: str = "") -> None:
+        self.ending = False
+        self.done = False
+        self._where = where
+        self._open = OpenBlocks()
+        self._started: Optional[Started] = None
+        self._usage: Optional[Usage] = None
+        self._refused = False
+        self._reason = ""  # the provider's words for how the answer ended
+        self._native = ""
+        self._malformed = ""
+
+    def feed(self, message: Message) -> Iterator[StreamEvent]:
+        """The events of one message; nothing more after ``[DONE]``."""
+        if self.done:
+            return iter(())
+        if self._malformed:
+            raise self._not_json(self._malformed)
+        try:
+            chunk = json.loads(message.data)
+        except (ValueError, RecursionError):
+            return self._other(message)
+        if not isinstance(chunk, dict):
+            return self._not_a_chunk(chunk, message.event)
+        index = self._open.answer_index
+        text = self._plain_text(chunk) if index >= 0 and not message.event else ""
+        if text:
+            return iter((Part(index, MessageDelta(text)),))
+        return self._chunk(chunk, message.event)
+
+    def feed_whole(self, value: Any) -> Iterator[StreamEvent]:
+        """The events of a reply that was not streamed: the same as if it had been."""
+        choices = value.get("choices") if isinstance(value, dict) else None
+        choices = choices if isinstance(choices, list) else []
+        whole = [{**c, "delta": c.get("message")} for c in choices if isinstance(c, dict)]
+        if isinstance(value, dict):
+            yield from self._chunk({**value, "choices": whole}, "")
+        else:
+            yield from self._not_a_chunk(value, "")
+        if not whole:
+            raise StreamError(
+                ErrorKind.MALFORMED,
+                "The server's reply holds no answer.",
+                where=self._where,
+                hint="Check that base_url belongs to an OpenAI-compatible API.",
+            )
+        yield from self._end(STOP)
+
+    def close(self) -> Iterator[StreamEvent]:
+        """The end of the bytes: the rest of the answer, and how it ended."""
+        if not self.done:
+            yield from self._end(INTERRUPTED)
+
+    # What a message is
+
+    def _plain_text(self, chunk: Mapping[str, Any]) -> str:
+        """The text of a chunk that only goes on with the open answer, as most do; else ''."""
+        try:
+            (choice,) = chunk["choices"]
+            delta = choice["delta"]
+            text = delta["content"]
+            if (
+                type(text) is not str
+                or choice.get("index")
+                or choice.get("finish_reason")
+                or chunk.get("usage")
+                or _is_error(chunk)
+                or (len(delta) > 1 and any(map(delta.get, _BESIDES_TEXT)))
+                or not (self._started and self._started.model)
+            ):
+                return ""
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return ""  # some other shape, which _chunk takes apart
+        return text if text.isascii() or not has_surrogates(text) else ""
+
+    def _other(self, message: Message) -> Iterator[StreamEvent]:
+        """A message that is not JSON."""
+        data = message.data.strip()
+        if message.event == "error":
+            raise from_error_object(data, where=self._where)
+        if data == _DONE:
+            yield from self._end(STOP)
+        elif data.startswith(":"):
+            yield KeepAlive()  # a gateway passed a comment on as data
+        elif data and not self.ending:
+            # The last message of a stream may be cut; the next one shows that it is not.
+            self._malformed = data
+
+    def _not_a_chunk(self, value: Any, event: str) -> Iterator[StreamEvent]:
+        """JSON, but no object: it matters only as an error."""
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            value = value[0]  # Google's endpoint wraps its errors in a list
+        if event == "error" or (isinstance(value, dict) and _is_error(value)):
+            raise from_error_object(value, where=self._where)
+        return iter(())
+
+    def _chunk(self, chunk: Mapping[str, Any], event: str) -> Iterator[StreamEvent]:
+        failure: Any = chunk if event == "error" or _is_error(chunk) else None
+        yield from self._start(chunk)
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            # Where n > 1 was asked for, the others are interleaved with the first.
+            if isinstance(choice, dict) and not choice.get("index"):
+                yield from self._choice(choice)
+                if choice.get("error"):
+                    failure = failure or {"error": choice["error"]}
+        x_groq = chunk.get("x_groq")
+        yield from self._meter(x_groq.get("usage") if isinstance(x_groq, dict) else None)
+        yield from self._meter(chunk.get("usage"))
+        if failure is not None:
+            raise from_error_object(failure, where=self._where)
+
+    def _start(self, chunk: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        """Say which model serves. Azure's first chunk has no choice and knows nothing yet."""
+        known = self._started or Started()
+        started = Started(
+            known.model or _word(chunk, "model") or None,
+            known.message_id or _word(chunk, "id") or None,
+        )
+        if started != known or (self._started is None and chunk.get("choices")):
+            self._started = started
+            yield started
+
+    def _choice(self, choice: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        delta = choice.get("delta")
+        if isinstance(delta, dict):
+            yield from self._delta(delta)
+        yield from self._meter(choice.get("usage"))
+        self._reason = _word(choice, "finish_reason") or self._reason
+        self._native = _word(choice, "native_finish_reason") or self._native
+        self.ending = bool(self._reason or self._native)
+
+    def _delta(self, delta: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        yield from self._open.say(ReasoningDelta, reasoning_text(delta))
+        self._open.keep(delta.get("reasoning_details"))
+        for is_reasoning, text in content_pieces(delta.get("content")):
+            yield from self._open.say(ReasoningDelta if is_reasoning else MessageDelta, text)
+        refusal = delta.get("refusal")
+        if refusal and isinstance(refusal, str):
+            self._refused = True
+            yield from self._open.say(MessageDelta, refusal)
+        entries = delta.get("tool_calls")
+        if isinstance(entries, list):
+            for position, entry in enumerate(entries):
+                yield from self._open.call(entry, position, len(entries))
+        if delta.get("function_call"):
+            entry = {"index": "function_call", "function": delta["function_call"]}
+            yield from self._open.call(entry, 0, 1)
+
+    def _meter(self, value: Any) -> Iterator[StreamEvent]:
+        usage = read_usage(value)
+        if usage is not None and usage != self._usage:
+            self._usage = usage
+            yield Metered(usage)
+
+    # How it ends
+
+    def _end(self, unsaid: str) -> Iterator[StreamEvent]:
+        """Finish what is open; ``unsaid`` is the reason where the provider named none."""
+        finished = self._finished(unsaid)
+        failed = self._reason.lower() in FAILURES
+        yield from self._open.end(
+            calls_are_whole=finished.reason != INTERRUPTED and not failed,
+            cut=finished.reason == LENGTH,
+        )
+        if failed:
+            raise StreamError(
+                ErrorKind.SERVER,
+                f"The provider failed while it was answering ({self._reason}).",
+                where=self._where,
+            )
+        self.ending = True
+        self.done = unsaid != INTERRUPTED
+        yield finished
+
+    def _finished(self, unsaid: str) -> Finished:
+        said = self._reason or self._native
+        reason = REASONS.get(said.lower(), said) or unsaid
+        if REASONS.get(self._native.lower()) == LENGTH:
+            reason = LENGTH  # OpenRouter says tool_calls for calls that were cut
+        elif reason == STOP and self._open.has_calls:
+            reason = TOOL_CALLS
+        elif reason == STOP and self._refused:
+            reason = REFUSAL
+        native = self._native or self._reason
+        return Finished(reason, {"native": native} if native and native != reason else {})
+
+    def _not_json(self, data: str) -> StreamError:
+        shown = "".join(c if c.isprintable() else REPLACEMENT for c in data[:_SHOWN_CHARS])
+        return StreamError(
+            ErrorKind.MALFORMED,
+            f"The server sent something that is not JSON: {shown}",
+            where=self._where,
+            hint="What arrived before it is kept. Try again: jpq --retry",
+        )
+
+
+def _word(value: Mapping[str, Any], key: str) -> str:
+    """The string at ``key``, or ''."""
+    found = value.get(key)
+    return mend(found) if isinstance(found, str) else ""
+
+
+def _is_error(chunk: Mapping[str, Any]) -> bool:
+    """Whether ``chunk`` reports an error, in the shapes that differ from a chunk's."""
+    if chunk.get("error"):
+        return True
+    if "choices" in chunk:
+        return False
+    return (
+        chunk.get("object") == "error"
+        or chunk.get("type") == "error"
+        or "detail" in chunk
+        or ("message" in chunk and "code" in chunk)
+    )

@@ -1,0 +1,199 @@
+"""Encodes a ProviderRequest as a chat completion."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from jpq.conversation.thread import (
+    Origin,
+    Thread,
+    ThreadBlock,
+    ThreadOpaque,
+    ThreadReasoning,
+    ThreadText,
+    ThreadToolCall,
+    ThreadToolResult,
+)
+from jpq.errors import ConfigError
+from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.endpoint import join
+
+CONTINUE = (
+    "Your last answer was cut off. Go on exactly where it stopped. "
+    "Repeat nothing, and say nothing about the cut."
+)
+
+_OWN_FIELDS = ("model", "messages", "stream", "tools")
+
+
+def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> HttpRequest:
+    """The HTTP request for ``request``. Raises ConfigError for an option that cannot be set."""
+    body: Dict[str, Any] = {"model": request.model, "messages": _messages(request, row)}
+    body.update(_options(request.options, row))
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+        if request.tool_choice and row.quirks.get("tool_choice", True):
+            body["tool_choice"] = _tool_choice(request.tool_choice)
+    body["stream"] = request.stream
+    if request.stream and row.quirks.get("stream_options", True):
+        body.setdefault("stream_options", {"include_usage": True})
+    return HttpRequest(join(row.base_url, "/chat/completions"), _headers(request, row, key), body)
+
+
+def _headers(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Dict[str, str]:
+    headers = {"Accept": "text/event-stream" if request.stream else "application/json"}
+    if key:
+        name = str(row.quirks.get("key_header", "Authorization"))
+        headers[name] = f"Bearer {key}" if name == "Authorization" else key
+    # A header that the person configured replaces ours, however it is spelt.
+    configured = {name.lower() for name in row.headers}
+    kept = {name: value for name, value in headers.items() if name.lower() not in configured}
+    return {**kept, **row.headers}
+
+
+def _options(options: Mapping[str, Any], row: ProviderRow) -> Iterator[Any]:
+    for name, value in options.items():
+        if name in _OWN_FIELDS:
+            raise ConfigError(
+                f"The option {name!r} cannot be set: jpq fills it in itself.",
+                where=f"provider {row.name}",
+                hint="Remove it from -o and from [options].",
+            )
+        if name == "max_tokens":
+            name = str(row.quirks.get("max_tokens_field", name))
+        if value is not None:
+            yield name, value
+
+
+def _tool(tool: ToolDefinition) -> Dict[str, Any]:
+    parameters = dict(tool.parameters) or {"type": "object", "properties": {}}
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def _tool_choice(choice: str) -> Any:
+    if choice in ("auto", "required", "none"):
+        return choice
+    return {"type": "function", "function": {"name": choice}}
+
+
+def _messages(request: ProviderRequest, row: ProviderRow) -> List[Dict[str, Any]]:
+    thread = request.thread
+    role = str(row.quirks.get("system_role", "system"))
+    encoded: List[Dict[str, Any]] = []
+    if thread.system.strip():
+        encoded.append({"role": role, "content": thread.system})
+    reasoning = _ReasoningRule(thread, row, request.model)
+    maker = Origin(row.name, request.model)
+    for number, message in enumerate(thread.messages):
+        if message.role == "assistant":
+            sent_back = reasoning.of(number, message.blocks)
+            encoded.extend(_assistant(message.blocks, sent_back, maker))
+        else:
+            encoded.extend(_user(message.blocks))
+    merged = _merged(encoded)
+    if thread.continues and merged and merged[-1]["role"] == "assistant":
+        merged.extend(_continuation(merged[-1], row))
+    return merged
+
+
+def _user(blocks: Sequence[ThreadBlock]) -> Iterator[Dict[str, Any]]:
+    """Results first, each a message of its own, as they must follow their calls at once."""
+    for block in blocks:
+        if isinstance(block, ThreadToolResult):
+            yield {"role": "tool", "tool_call_id": block.id, "content": block.content}
+    text = _text(blocks)
+    if text:
+        yield {"role": "user", "content": text}
+
+
+def _assistant(
+    blocks: Sequence[ThreadBlock], reasoning: Mapping[str, Any], maker: Origin
+) -> Iterator[Dict[str, Any]]:
+    text = _text(blocks)
+    calls = [_call(block, maker) for block in blocks if isinstance(block, ThreadToolCall)]
+    if text or calls:  # reasoning alone is no message
+        message: Dict[str, Any] = {"role": "assistant", "content": text or None, **reasoning}
+        if calls:
+            message["tool_calls"] = calls
+        yield message
+
+
+def _text(blocks: Sequence[ThreadBlock]) -> str:
+    return "\n\n".join(block.text for block in blocks if isinstance(block, ThreadText))
+
+
+def _call(call: ThreadToolCall, maker: Origin) -> Dict[str, Any]:
+    arguments = json.dumps(call.arguments, ensure_ascii=False)
+    function = {"name": call.name, "arguments": arguments}
+    encoded: Dict[str, Any] = {"id": call.id, "type": "function", "function": function}
+    if call.origin == maker and "extra_content" in call.opaque:
+        encoded["extra_content"] = call.opaque["extra_content"]  # Gemini's signatures
+    return encoded
+
+
+class _ReasoningRule:
+    """Which reasoning goes back with which assistant message; none does by default.
+
+    The quirk ``reasoning_field`` names the field it goes in, ``reasoning_turns`` says
+    whether that is done in the current turn only (``last``) or in every one (``all``).
+    Reasoning goes back to the provider and model that made it and to no other.
+    """
+
+    def __init__(self, thread: Thread, row: ProviderRow, model: str) -> None:
+        self._field = row.quirks.get("reasoning_field")
+        self._maker = Origin(row.name, model)
+        self._first = 0
+        if row.quirks.get("reasoning_turns", "last") != "all":
+            asked = [
+                n for n, m in enumerate(thread.messages) if m.role == "user" and _text(m.blocks)
+            ]
+            self._first = asked[-1] if asked else 0
+
+    def of(self, number: int, blocks: Sequence[ThreadBlock]) -> Dict[str, Any]:
+        """The fields that carry the reasoning of assistant message ``number``."""
+        if not self._field or number < self._first:
+            return {}
+        mine = [block for block in blocks if self._is_mine(block)]
+        if self._field == "reasoning_details":
+            value: Any = [detail for block in mine for detail in _details(block)]
+        else:
+            texts = (block.text for block in mine if isinstance(block, ThreadReasoning))
+            value = "\n\n".join(text for text in texts if text)
+        return {str(self._field): value} if value else {}
+
+    def _is_mine(self, block: ThreadBlock) -> bool:
+        return isinstance(block, (ThreadReasoning, ThreadOpaque)) and block.origin == self._maker
+
+
+def _details(block: ThreadBlock) -> Sequence[Any]:
+    """The ``reasoning_details`` that came with ``block``."""
+    opaque: Mapping[str, Any] = {}
+    if isinstance(block, ThreadReasoning):
+        opaque = block.opaque
+    elif isinstance(block, ThreadOpaque):
+        opaque = block.data
+    details = opaque.get("reasoning_details")
+    return details if isinstance(details, list) else ()
+
+
+def _merged(messages: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """The messages with neighbours of one role joined: some servers insist on alternation."""
+    merged: List[Dict[str, Any]] = []
+    for message in messages:
+        last = merged[-1] if merged else {}
+        if last.get("role") != message["role"] or message["role"] == "tool" or "tool_calls" in last:
+            merged.append(message)
+            continue
+        texts = [text for text in (last["content"], message["content"]) if text]
+        merged[-1] = {**last, **message, "content": "\n\n".join(texts) or None}
+    return merged
+
+
+def _continuation(last: Dict[str, Any], row: ProviderRow) -> List[Dict[str, Any]]:
+    """What asks for the rest of the cut answer ``last``: nothing where it may stand open."""
+    prefill = row.quirks.get("prefill", False)
+    if prefill == "prefix":
+        last["prefix"] = True
+    return [] if prefill else [{"role": "user", "content": CONTINUE}]

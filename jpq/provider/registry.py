@@ -1,0 +1,130 @@
+"""Finds providers and wire APIs by name, and loads an API only when it is needed.
+
+Adding a wire API is one module and one row of ``APIS``; adding a provider is one row of
+``jpq.provider.rows``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple
+
+from jpq.config.lookup import nearest_of
+from jpq.errors import ConfigError
+from jpq.provider.base import ModelRef, ProviderRow
+from jpq.provider.endpoint import complete_base_url
+from jpq.provider.rows import ROWS
+
+
+class Api(NamedTuple):
+    """A way to talk to a model.
+
+    A wire API is a ``module`` with FRAMING, encode, make_decoder and read_response, which
+    ``jpq.provider.http`` drives. ``provider`` is empty for those; else it names the class
+    in ``module`` that is a Provider by itself.
+    """
+
+    module: str
+    provider: str = ""
+
+
+APIS: Mapping[str, Api] = {
+    "openai-chat": Api("jpq.provider.openai_chat"),
+    "local": Api("jpq.provider.local", "LocalProvider"),
+    "scripted": Api("jpq.provider.scripted", "ScriptedProvider"),
+}
+
+_BUILT_IN: Dict[str, ProviderRow] = {row.name: row for row in ROWS}
+
+
+def load_api(name: str) -> Any:
+    """The module of a wire API, or the class of an API that is a provider by itself."""
+    api = APIS[name]
+    module = importlib.import_module(api.module)
+    return getattr(module, api.provider) if api.provider else module
+
+
+def provider_names(configured: Iterable[str] = ()) -> List[str]:
+    """Every provider that can be named: the built-in ones, then those ``configured``."""
+    return [*_BUILT_IN, *(name for name in configured if name not in _BUILT_IN)]
+
+
+def resolve(name: str, overrides: Mapping[str, Any], environ: Mapping[str, str]) -> ProviderRow:
+    """The row of provider ``name`` with ``[providers.NAME]`` (``overrides``) laid over it.
+
+    A name that is not built in is a provider of the person's own and needs ``api`` and
+    ``base_url``. The row's variable for the base URL wins over both. Raises ConfigError.
+    """
+    built_in = _BUILT_IN.get(name)
+    if built_in is None and not overrides:
+        raise _unknown(name)
+    row = _overridden(built_in or ProviderRow(name, ""), overrides)
+    where = f"[providers.{name}]"
+    if row.api not in APIS:
+        raise _no_such_api(row.api, where)
+    if APIS[row.api].provider:
+        return row
+    source = where
+    variable = row.base_url_env or ""
+    if environ.get(variable, "").strip():
+        row, source = row._replace(base_url=environ[variable]), variable
+    if not row.base_url.strip():
+        raise ConfigError(
+            f"The provider {name!r} has no base_url.",
+            where=where,
+            hint=f"Say where it is: jpq config set providers.{name}.base_url URL",
+        )
+    usual = built_in.base_url if built_in else ""
+    return row._replace(base_url=complete_base_url(row.base_url, usual, source))
+
+
+def parse_model(text: str, aliases: Mapping[str, str]) -> ModelRef:
+    """The model meant by ``text``: an alias, or ``PROVIDER/MODEL``, whose model may hold slashes.
+
+    Raises ConfigError, with what may have been meant.
+    """
+    named = aliases.get(text, text).strip()
+    provider, slash, model = named.partition("/")
+    if slash and provider and model:
+        return ModelRef(provider, model)
+    where = f"alias {text}" if named != text else ""
+    if named in _BUILT_IN or slash:
+        hint = f"Name one of its models, as in {provider or 'openai'}/MODEL."
+        raise ConfigError(f"{named!r} names no model.", where=where, hint=hint)
+    near = nearest_of(named, aliases)
+    hint = f"Did you mean the alias {near!r}? " if near else ""
+    raise ConfigError(
+        f"{named!r} is neither PROVIDER/MODEL nor an alias.",
+        where=where,
+        hint=f"{hint}Name the provider too, as in ollama/{named or 'MODEL'}.",
+    )
+
+
+def _overridden(row: ProviderRow, table: Mapping[str, Any]) -> ProviderRow:
+    return row._replace(
+        api=table.get("api", row.api),
+        base_url=table.get("base_url", row.base_url),
+        key_env=table.get("api_key_env", row.key_env) or None,
+        key_cmd=tuple(table.get("api_key_cmd", row.key_cmd)),
+        headers={**row.headers, **table.get("headers", {})},
+        ca_bundle=table.get("ca_bundle", row.ca_bundle),
+        quirks={**row.quirks, **table.get("quirks", {})},
+    )
+
+
+def _unknown(name: str) -> ConfigError:
+    near = nearest_of(name, _BUILT_IN)
+    meant = f"Did you mean {near!r}? " if near else ""
+    return ConfigError(
+        f"There is no provider {name!r}.",
+        hint=f"{meant}jpq knows {', '.join(_BUILT_IN)}; add others as [providers.{name}].",
+    )
+
+
+def _no_such_api(api: str, where: str) -> ConfigError:
+    known = ", ".join(APIS)
+    if not api:
+        return ConfigError(
+            "A provider of your own needs an api.", where=where, hint=f"Set api to one of {known}."
+        )
+    return ConfigError(f"There is no API {api!r}.", where=where, hint=f"Use one of {known}.")

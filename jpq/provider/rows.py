@@ -1,0 +1,99 @@
+"""The providers jpq knows, one row each. docs/providers.md explains the quirks.
+
+Adding a provider that speaks a known API is adding a row. Whatever is said here can be
+overridden under ``[providers.NAME]``.
+"""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from jpq.provider.base import ProviderRow
+
+ROWS: Tuple[ProviderRow, ...] = (
+    ProviderRow(
+        "openai",
+        "openai-chat",
+        "https://api.openai.com/v1",
+        base_url_env="OPENAI_BASE_URL",
+        key_env="OPENAI_API_KEY",
+        quirks={"max_tokens_field": "max_completion_tokens"},
+    ),
+    ProviderRow(
+        "openrouter",
+        "openai-chat",
+        "https://openrouter.ai/api/v1",
+        base_url_env="OPENROUTER_BASE_URL",
+        key_env="OPENROUTER_API_KEY",
+        quirks={"reasoning_field": "reasoning_details", "reasoning_turns": "all"},
+    ),
+    ProviderRow(
+        "deepseek",
+        "openai-chat",
+        "https://api.deepseek.com/v1",
+        base_url_env="DEEPSEEK_BASE_URL",
+        key_env="DEEPSEEK_API_KEY",
+        quirks={"reasoning_field": "reasoning_content"},
+    ),
+    ProviderRow(
+        "groq",
+        "openai-chat",
+        "https://api.groq.com/openai/v1",
+        base_url_env="GROQ_BASE_URL",
+        key_env="GROQ_API_KEY",
+        quirks={"max_tokens_field": "max_completion_tokens"},
+    ),
+    ProviderRow(
+        "mistral",
+        "openai-chat",
+        "https://api.mistral.ai/v1",
+        base_url_env="MISTRAL_BASE_URL",
+        key_env="MISTRAL_API_KEY",
+        quirks={"stream_options": False, "prefill": "prefix"},
+    ),
+    ProviderRow(
+        "xai",
+        "openai-chat",
+        "https://api.x.ai/v1",
+        base_url_env="XAI_BASE_URL",
+        key_env="XAI_API_KEY",
+    ),
+    ProviderRow(
+        "together",
+        "openai-chat",
+        "https://api.together.xyz/v1",
+        base_url_env="TOGETHER_BASE_URL",
+        key_env="TOGETHER_API_KEY",
+    ),
+    ProviderRow(
+        "cerebras",
+        "openai-chat",
+        "https://api.cerebras.ai/v1",
+        base_url_env="CEREBRAS_BASE_URL",
+        key_env="CEREBRAS_API_KEY",
+        quirks={"max_tokens_field": "max_completion_tokens"},
+    ),
+    ProviderRow(
+        "perplexity",
+        "openai-chat",
+        "https://api.perplexity.ai",
+        base_url_env="PERPLEXITY_BASE_URL",
+        key_env="PERPLEXITY_API_KEY",
+        quirks={"stream_options": False, "tool_choice": False},
+    ),
+    ProviderRow("ollama", "openai-chat", "http://127.0.0.1:11434/v1", base_url_env="OLLAMA_HOST"),
+    ProviderRow(
+        "llamacpp",
+        "openai-chat",
+        "http://127.0.0.1:8080/v1",
+        base_url_env="LLAMACPP_BASE_URL",
+        quirks={"reasoning_field": "reasoning_content"},
+    ),
+    ProviderRow(
+        "lmstudio", "openai-chat", "http://127.0.0.1:1234/v1", base_url_env="LMSTUDIO_BASE_URL"
+    ),
+    ProviderRow("vllm", "openai-chat", "http://127.0.0.1:8000/v1", base_url_env="VLLM_BASE_URL"),
+    ProviderRow("custom", "openai-chat", base_url_env="CUSTOM_BASE_URL"),
+    ProviderRow("local", "local", quirks={"prefill": True}),
+    ProviderRow("scripted", "scripted"),
+)
