@@ -7,10 +7,11 @@ import json
 import textwrap
 from typing import Any, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
-from jpq.config.paths import Paths
+from jpq.config.paths import Paths, find_paths
 from jpq.errors import ConfigError
 from jpq.provider.base import ProviderRow
 from jpq.provider.local_engine import require_engine
+from jpq.provider.rows import ROWS
 from jpq.provider.weights import CATALOGUE, WeightsStore
 
 PROBE_S = 0.5  # on loopback, who does not answer by then is not there
@@ -98,8 +99,13 @@ def look_around(
     )
 
 
-def ways_on(sources: Sources) -> List[str]:
-    """The lines for a person who has named no model: what was looked for, and three ways on.
+def ways_on(environ: Mapping[str, str], endpoints: Iterable[Endpoint] = ENDPOINTS) -> List[str]:
+    """The lines for a person who has named no model: what was looked for, and three ways on."""
+    return no_model_screen(look_around(find_paths(environ), ROWS, environ, endpoints))
+
+
+def no_model_screen(sources: Sources) -> List[str]:
+    """The lines of ``ways_on`` for what was found.
 
     One screen: at most 24 lines of 80 columns, unless the configuration's path is longer.
     """

