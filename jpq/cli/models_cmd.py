@@ -6,13 +6,14 @@ import argparse
 import json
 import os
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
 from jpq.config.keys import key_store
 from jpq.config.load import load_config
-from jpq.errors import BadInputError, ExitCode
+from jpq.errors import BadInputError, ConfigError, ExitCode
+from jpq.provider.base import ProviderRow
 from jpq.provider.discover import OLLAMA, Listening, find_listening, how_to_use
 from jpq.provider.local_engine import require_engine
 from jpq.provider.local_fetch import PipFetch
@@ -82,7 +83,7 @@ def _embedded(env: Environment) -> List[Dict[str, str]]:
 
 
 def _with_key(env: Environment) -> List[Dict[str, str]]:
-    """The providers that have a key, or need none because the person configured them."""
+    """The providers that have a key, or were configured to need none."""
     config = load_config(env.paths, env.environ, env.cwd)
     for warning in config.warnings:
         env.tell(f"jpq: {warning}")
@@ -90,19 +91,27 @@ def _with_key(env: Environment) -> List[Dict[str, str]]:
     kept = key_store(env.paths).names()
     rows = []
     for name in provider_names(configured):
-        row = resolve(name, configured.get(name, {}), env.environ)
-        if row.key_env and env.environ.get(row.key_env, "").strip():
-            note = f"key from {row.key_env}"
-        elif row.key_cmd:
-            note = f"key from the command {row.key_cmd[0]}"
-        elif name in kept:
-            note = "key from jpq keys set"
-        elif name in configured and row.base_url and not row.key_env:
-            note = f"at {row.base_url}, no key"
-        else:
+        try:
+            row = resolve(name, configured.get(name, {}), env.environ)
+        except ConfigError as error:
+            if name in configured:
+                rows.append(_row(name, "MODEL", "not usable", error.message))
             continue
-        rows.append(_row(name, "MODEL", "configured", note))
+        note = _key_source(row, env, kept)
+        if not note and name in configured and row.base_url and not row.key_env:
+            note = f"at {row.base_url}, no key"
+        if note:
+            rows.append(_row(name, "MODEL", "configured", note))
     return rows
+
+
+def _key_source(row: ProviderRow, env: Environment, kept: Sequence[str]) -> str:
+    """Where the provider's key comes from; empty where it has none."""
+    if row.key_env and env.environ.get(row.key_env, "").strip():
+        return f"key from {row.key_env}"
+    if row.key_cmd:
+        return f"key from the command {row.key_cmd[0]}"
+    return "key from jpq keys set" if row.name in kept else ""
 
 
 def _served(found: Listening) -> List[Dict[str, str]]:

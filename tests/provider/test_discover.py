@@ -142,8 +142,8 @@ def test_the_screen_for_this_machine_shows_no_key(own_home: str) -> None:
     environ = {"JPQ_HOME": own_home, "OPENAI_API_KEY": "sk-very-secret"}
     with Server(reply(TAGS)) as server:
         text = "\n".join(ways_on(environ, [at(OLLAMA, server.port)]))
-    assert "OPENAI_API_KEY" in text and "jpq -m openai/MODEL" in text
         assert f"Ollama on 127.0.0.1:{server.port}" in text and own_home in text
+    assert "OPENAI_API_KEY" in text and "jpq -m openai/MODEL" in text
     assert "sk-very" not in text
 
 
