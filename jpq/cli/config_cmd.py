@@ -17,6 +17,7 @@ from jpq.config.secrets import Secrets
 from jpq.config.sources import file_source, find_project_file, read_bytes, value_in_text
 from jpq.config.table import Row
 from jpq.config.toml_edit import to_toml, with_setting
+from jpq.config.toml_text import parse
 from jpq.config.trust import TrustStore
 from jpq.errors import BadInputError, ConfigError, ExitCode, UsageError
 from jpq.terminal.editor import edit_text, editor_command
@@ -133,7 +134,7 @@ def _set(args: argparse.Namespace, env: Environment) -> None:
         checked_value(row, path, value, lambda _: "jpq config set")
     old = read_text(file)
     text = _NEW_FILE if old is None else old
-    _checked_file(file, text)
+    parse(text, file)  # settings that are wrong may be what is being mended
     new = with_setting(text, path, value)
     if new is None:
         raise ConfigError(

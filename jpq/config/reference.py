@@ -71,9 +71,8 @@ def _type(row: Row) -> str:
 def _meaning(row: Row) -> str:
     text = row.help
     if row.choices:
-        text += " One of: " + ", ".join(f"`{choice}`" for choice in row.choices) + "."
-    if row.type == table.STRING_OR_INTEGER:
-        text = text.replace(" One of:", " Words:")
+        label = "Words" if row.type == table.STRING_OR_INTEGER else "One of"
+        text += f" {label}: " + ", ".join(f"`{choice}`" for choice in row.choices) + "."
     if row.option:
         text += f" Option: `{row.option}`."
     return text.replace("|", "\\|")

@@ -11,7 +11,7 @@ SHOW_TAIL_FROM = 13  # a shorter secret gives away too much of itself with four 
 # Patterns are compiled when they are first used, which many runs never do.
 _CREDENTIAL = (
     r"""(\b(?:(?:proxy-)?authorization|(?:x-)?(?:goog-)?api-?key|(?:set-)?cookie)"""
-    r"""['"]?\s*[:=,]\s*b?['"]?)"""  # as in a header, in a dict's or in a pair's repr
+    r"""['"]?\s*[:=,]\s*(?:b?['"])?)"""  # as in a header, in a dict's or in a pair's repr
     r"""((?:bearer|basic|token)\s+)?([^\s'",}\])]+)"""
 )
 _URL_USER = r"(\b[a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+@"

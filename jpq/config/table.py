@@ -1,7 +1,8 @@
 """Every setting, one row each: the loader, ``config set`` and the reference page read this table.
 
 A name is dotted; ``*`` stands for a name that the person chooses (a provider, an alias, a
-tool). Adding a setting is adding a row, then ``python -m jpq.config.reference docs/configuration.md``.
+tool). Adding a setting is adding a row and bringing its page up to date:
+``python -m jpq.config.reference docs/configuration.md``.
 """
 
 from __future__ import annotations
