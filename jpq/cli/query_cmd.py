@@ -8,7 +8,6 @@ import time
 from typing import Optional
 
 from jpq.cli.environment import Environment
-from jpq.cli.query_parser import build_parser
 from jpq.cli.query_setup import NoModelError, Query, prepare
 from jpq.config.load import Config
 from jpq.errors import ExitCode, JpqError
@@ -22,8 +21,6 @@ from jpq.render.worker import Renderer, View
 from jpq.session import TurnSetup, run_turn
 from jpq.terminal.caps import find_caps, observe
 from jpq.turn.inbox import Inbox
-
-__all__ = ["build_parser", "run"]
 
 # A reader that is slow is waited for; the person can still end that with Ctrl+C.
 _CLOSE_WAIT_S = 3600.0

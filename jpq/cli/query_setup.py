@@ -48,6 +48,8 @@ def prepare(args: argparse.Namespace, env: Environment) -> Query:
     """
     asks = interactive(env.environ, args.non_interactive)
     config = _load(args, env, asks, {})
+    if config["model"] is None and not _goes_on(args):
+        raise NoModelError("No model is configured.")  # before anybody types a question
     prompt = "" if args.retry and not args.words else _gather(args, env, config, asks)
     journal = _existing(args, env, config)
     try:
@@ -163,6 +165,10 @@ def _gather(args: argparse.Namespace, env: Environment, config: Config, asks: bo
     )
 
 
+def _goes_on(args: argparse.Namespace) -> bool:
+    return bool(args.continue_last or args.retry or args.resume is not None)
+
+
 def _library(env: Environment) -> Library:
     return Library(os.path.join(env.paths.data, "conversations"))
 
@@ -172,7 +178,7 @@ def _existing(args: argparse.Namespace, env: Environment, config: Config) -> Opt
     library = _library(env)
     if args.resume is not None:
         id = library.resolve(args.resume)
-    elif args.continue_last or args.retry:
+    elif _goes_on(args):
         last = library.last(workspace_of(env.cwd))
         if last is None:
             raise BadInputError(

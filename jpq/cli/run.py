@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import importlib
 import os
-import signal
 import sys
-import traceback
-from typing import List, Tuple
+from typing import List, NamedTuple, Tuple
 
 from jpq.cli.environment import Environment
 from jpq.errors import ExitCode, JpqError, WriteError
-from jpq.interrupt.signals import end_by_signal
+
+
+class Command(NamedTuple):
+    """Where a command lives: ``parser`` has build_parser(prog), ``body`` has run(args, env).
+
+    Apart where the body is costly to import and --help should not pay for it.
+    """
+
+    parser: str
+    body: str
+
 
 # A first word that is one of these names is that command; everything else is a query.
-# Each module has build_parser(prog) and run(args, env) -> exit code.
 COMMANDS = {
-    "query": "jpq.cli.query_cmd",
-    "q": "jpq.cli.query_cmd",
-    "conversation": "jpq.cli.conversation_cmd",
-    "c": "jpq.cli.conversation_cmd",
-    "models": "jpq.cli.models_cmd",
-    "keys": "jpq.cli.keys_cmd",
-    "config": "jpq.cli.config_cmd",
-    "doctor": "jpq.cli.doctor_cmd",
+    "query": Command("jpq.cli.query_parser", "jpq.cli.query_cmd"),
+    "conversation": Command("jpq.cli.conversation_cmd", "jpq.cli.conversation_cmd"),
+    "models": Command("jpq.cli.models_cmd", "jpq.cli.models_cmd"),
+    "keys": Command("jpq.cli.keys_cmd", "jpq.cli.keys_cmd"),
+    "config": Command("jpq.cli.config_cmd", "jpq.cli.config_cmd"),
+    "doctor": Command("jpq.cli.doctor_cmd", "jpq.cli.doctor_cmd"),
 }
+ALIASES = {"q": "query", "c": "conversation"}
 
 
 def run(arguments: List[str]) -> int:
@@ -39,17 +44,20 @@ def run(arguments: List[str]) -> int:
     name, rest = split_command(arguments)
     debugging = "-vv" in rest
     try:
-        module = importlib.import_module(COMMANDS[name])
-        parser = module.build_parser("jpq" if name == "query" else f"jpq {name}")
-        return int(module.run(_parse(parser, rest), env))
+        command = COMMANDS[name]
+        parser = importlib.import_module(command.parser).build_parser(
+            "jpq" if name == "query" else f"jpq {name}"
+        )
+        # argparse ends the process itself, for usage errors (2) and for --help (0).
+        args = parser.parse_args(rest)
+        return int(importlib.import_module(command.body).run(args, env))
     except JpqError as error:
         tell_error(env, error)
         if debugging:
-            traceback.print_exc()
+            _print_traceback()
         return int(error.exit_code)
     except KeyboardInterrupt:
-        end_by_signal(signal.SIGINT)
-        return int(ExitCode.INTERRUPT)
+        return _interrupted()
     except OSError as error:
         return _system_error(env, error)
     except Exception as error:
@@ -61,16 +69,15 @@ def run(arguments: List[str]) -> int:
             ),
         )
         if debugging:
-            traceback.print_exc()
+            _print_traceback()
         return int(ExitCode.FAILURE)
 
 
 def split_command(arguments: List[str]) -> Tuple[str, List[str]]:
     """The command's name and its arguments; without one it is a query."""
-    if arguments and arguments[0] in COMMANDS:
-        name = {"q": "query", "c": "conversation"}.get(arguments[0], arguments[0])
-        return name, arguments[1:]
-    return "query", arguments
+    first = arguments[0] if arguments else ""
+    name = ALIASES.get(first, first)
+    return (name, arguments[1:]) if name in COMMANDS else ("query", arguments)
 
 
 def tell_error(env: Environment, error: JpqError) -> None:
@@ -82,11 +89,6 @@ def tell_error(env: Environment, error: JpqError) -> None:
         env.tell(line)
 
 
-def _parse(parser: argparse.ArgumentParser, arguments: List[str]) -> argparse.Namespace:
-    # argparse ends the process itself, for usage errors (2) and for --help (0).
-    return parser.parse_args(arguments)
-
-
 def _system_error(env: Environment, error: OSError) -> int:
     if error.errno == errno.EPIPE:
         # Whoever read stdout has gone; what is left in the buffer must not be tried again.
@@ -96,3 +98,13 @@ def _system_error(env: Environment, error: OSError) -> int:
     where = str(error.filename or "")
     tell_error(env, WriteError(f"{error.strerror or error}.", where=where))
     return int(ExitCode.CUT)
+
+
+def _interrupted() -> int:
+    signals = importlib.import_module("jpq.interrupt.signals")
+    signals.end_by_signal(signals.signal.SIGINT)
+    return int(ExitCode.INTERRUPT)
+
+
+def _print_traceback() -> None:
+    importlib.import_module("traceback").print_exc()
