@@ -15,7 +15,7 @@ from jpq.config.load import load_config
 from jpq.errors import BadInputError, ConfigError, ExitCode
 from jpq.provider.base import ProviderRow
 from jpq.provider.discover import OLLAMA, Listening, find_listening, how_to_use
-from jpq.provider.local_engine import require_engine
+from jpq.provider.local_engine import engine_obstacle, require_engine
 from jpq.provider.local_fetch import PipFetch
 from jpq.provider.local_install import install
 from jpq.provider.local_process import running_servers, stop_server
@@ -69,13 +69,16 @@ def _list(args: argparse.Namespace, env: Environment) -> None:
 
 
 def _embedded(env: Environment) -> List[Dict[str, str]]:
+    obstacle = engine_obstacle()
     store = WeightsStore(env.paths.data)
     running = {server.folder.model for server in running_servers(env.paths.state)}
     rows = []
     for weights in CATALOGUE:
-        note = weights.summary
+        note = obstacle or weights.summary
         status = "running" if weights.name in running else "installed"
-        if not store.installed(weights):
+        if obstacle:
+            status = "not usable"
+        elif not store.installed(weights):
             status = "not installed"
             note += f"; jpq models install {weights.name}"
         rows.append(_row("local", weights.name, status, note))

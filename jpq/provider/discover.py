@@ -8,9 +8,8 @@ import textwrap
 from typing import Any, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from jpq.config.paths import Paths, find_paths
-from jpq.errors import ConfigError
 from jpq.provider.base import ProviderRow
-from jpq.provider.local_engine import require_engine
+from jpq.provider.local_engine import engine_obstacle
 from jpq.provider.rows import ROWS
 from jpq.provider.weights import CATALOGUE, WeightsStore
 
@@ -84,18 +83,13 @@ def look_around(
     """What there is on this machine. Waits at most PROBE_S for each of ``endpoints``."""
     rows = tuple(rows)
     store = WeightsStore(paths.data)
-    obstacle = ""
-    try:
-        require_engine()
-    except ConfigError as error:
-        obstacle = error.message
     return Sources(
         config_file=paths.config_file,
         rows=rows,
         keyed=tuple(rows_with_key(rows, environ)),
         listening=tuple(find_listening(endpoints)),
         installed=tuple(row.name for row in CATALOGUE if store.installed(row)),
-        obstacle=obstacle,
+        obstacle=engine_obstacle(),
     )
 
 

@@ -27,3 +27,12 @@ def require_engine(version: Tuple[int, int] = sys.version_info[:2], engine: str 
             where=sys.executable,
             hint=f"Run `{sys.executable} -m pip install 'jpq[local]'`, {instead}.",
         )
+
+
+def engine_obstacle() -> str:
+    """Why no model can be run here, in a sentence; empty where one can."""
+    try:
+        require_engine()
+    except ConfigError as error:
+        return error.message
+    return ""
