@@ -89,11 +89,10 @@ class ChatDecoder:
         choices = value.get("choices") if isinstance(value, dict) else None
         choices = choices if isinstance(choices, list) else []
         whole = [{**c, "delta": c.get("message")} for c in choices if isinstance(c, dict)]
-        if isinstance(value, dict):
+        if whole:
             yield from self._chunk({**value, "choices": whole}, "")
         else:
             yield from self._not_a_chunk(value, "")
-        if not whole:
             raise StreamError(
                 ErrorKind.MALFORMED,
                 "The server's reply holds no answer.",
