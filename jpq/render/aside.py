@@ -219,7 +219,7 @@ class Aside:
 
     def _line(self, line: str, style: str = "") -> None:
         self._err.end_line()
-        self._err.write(styled(line, style, self._caps.colour and bool(style)) + "\n")
+        self._err.write(styled(line, style, self._caps.colour) + "\n")
 
     def _end_reasoning(self) -> None:
         self._reasoning.end()

@@ -10,7 +10,6 @@ from typing import BinaryIO, List, Optional, Tuple
 from jpq.render.surrogates import join_halves, split_held
 
 STDOUT = "stdout"
-STDERR = "stderr"
 
 Failure = Tuple[str, OSError]
 
@@ -20,21 +19,19 @@ _ERASE_LINE = "\r\x1b[K"
 class Sink:
     """One destination. Text waits here until ``flush`` writes it all at once.
 
-    Owned by the renderer thread. ``file`` None (a closed descriptor) takes everything and
-    writes nothing. After the first error everything is dropped. A transient line (a
-    spinner) is erased before anything else is written.
+    Owned by the renderer thread. It writes past the buffer of ``file``, which must be
+    empty; ``file`` None (a closed descriptor) takes everything and writes nothing. After
+    the first error everything is dropped. A transient line (a spinner) is erased before
+    anything else is written.
     """
 
-    def __init__(self, name: str, file: Optional[BinaryIO], encoding: str = "utf-8") -> None:
-        self.name = name
+    def __init__(self, file: Optional[BinaryIO], encoding: str = "utf-8") -> None:
         self._raw = getattr(file, "raw", file)
         self._encoder = codecs.getincrementalencoder(encoding)("replace")
         self._pending: List[str] = []
         self._held = ""
         self._newlines = 2  # line ends the text ends with, at most 2; nothing before the first
         self._transient = False
-        if file is not None:
-            file.flush()  # what others wrote through the buffer comes first
 
     def write(self, text: str) -> None:
         """Add ``text``."""
@@ -115,9 +112,9 @@ class Printer:
         stderr: Optional[BinaryIO],
         encodings: Tuple[str, str] = ("utf-8", "utf-8"),
     ) -> None:
-        self.out = Sink(STDOUT, stdout, encodings[0])
+        self.out = Sink(stdout, encodings[0])
         self.shared = _same_file(stdout, stderr)
-        self.err = self.out if self.shared else Sink(STDERR, stderr, encodings[1])
+        self.err = self.out if self.shared else Sink(stderr, encodings[1])
 
     def flush(self) -> List[Failure]:
         """Write what waits on both; one that fails does not keep the other from its text.

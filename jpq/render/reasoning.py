@@ -87,5 +87,5 @@ def _allowance(mode: Union[str, int]) -> Optional[int]:
     if mode == HIDDEN:
         return -1
     if isinstance(mode, int) or mode.isdecimal():
-        return int(mode)
+        return int(mode) or -1  # 0 is another word for hidden: no mark of what is left out
     return None

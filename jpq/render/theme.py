@@ -9,5 +9,11 @@ RED = "\x1b[31m"
 
 
 def styled(text: str, style: str, colour: bool) -> str:
-    """``text`` in ``style``, reset at its end, so that a cut stream never leaves it on."""
-    return style + text + RESET if colour and text else text
+    """``text`` in ``style``, reset at its end, so that a cut stream never leaves it on.
+
+    Line ends stay last, where the channel looks for them.
+    """
+    body = text.rstrip("\n")
+    if not (colour and style and body):
+        return text
+    return style + body + RESET + text[len(body) :]

@@ -3,6 +3,8 @@
 import io
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jpq.events.turn import (
     Complete,
@@ -21,6 +23,7 @@ from jpq.events.turn import (
 )
 from jpq.events.usage import Usage
 from jpq.render.aside import ViewOptions
+from jpq.render.surrogates import join_halves
 from jpq.render.views import make_view
 from jpq.terminal.caps import Caps, ChannelCaps
 
@@ -188,7 +191,7 @@ def test_usage_that_nobody_reported():
         ("5", "one t...\n"),
         (4, "one ...\n"),
         (13, "one two three\n"),
-        (0, "...\n"),
+        (0, ""),
     ],
 )
 def test_reasoning_on_a_pipe(mode, expected):
@@ -229,6 +232,11 @@ def test_a_failed_tool_in_an_ascii_locale():
 def test_a_terminal_shows_dim_reasoning_a_blank_line_and_the_answer():
     seen = screen(START, ReasoningChunk("hm"), ReasoningChunk("m"), text("a"), DONE, RESULT)
     assert seen == "\x1b[2mhm\x1b[0m\x1b[2mm\x1b[0m\n\na\n"
+
+
+def test_a_line_end_within_dim_text_counts():
+    seen = screen(ReasoningChunk("hm\n"), ReasoningChunk("\n"), text("a"), RESULT)
+    assert seen == "\x1b[2mhm\x1b[0m\n\na\n"
 
 
 def test_a_terminal_gets_no_control_sequence_of_the_model():
@@ -291,6 +299,36 @@ def test_pause_adds_nothing_to_a_pipe():
     view.pause()
     draw(view, [text("lo")], close=True)
     assert out.getvalue() == b"Hello\n"
+
+
+CYCLES = st.lists(
+    st.lists(st.text(st.sampled_from("ab\n \x1b\ud83d\ude00"), max_size=6), max_size=3),
+    max_size=3,
+)
+
+
+@given(cycles=CYCLES, data=st.data())
+def test_stdout_on_a_pipe_is_the_items_a_blank_line_apart(cycles, data):
+    """However the items are cut into chunks, and whatever is told on stderr in between."""
+    asides = st.lists(
+        st.sampled_from([Notice("n"), ReasoningChunk("r"), Waiting("w"), ToolUse("c", "t", {})]),
+        max_size=2,
+    )
+    events = []
+    for items in cycles:
+        events.append(START)
+        for index, item in enumerate(items):
+            cut = data.draw(st.integers(0, len(item)))
+            events += [text(item[:cut], index), *data.draw(asides), text(item[cut:], index)]
+        events.append(DONE)
+    seen = "\n\n"  # the start is as good as a blank line
+    for item in filter(None, (item for items in cycles for item in items)):
+        while not seen.endswith("\n\n"):
+            seen += "\n"
+        seen += item
+    if not seen.endswith("\n"):
+        seen += "\n"
+    assert shown(*events)[0] == join_halves(seen[2:])
 
 
 def test_an_unknown_event_is_passed_over():

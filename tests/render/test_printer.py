@@ -38,7 +38,7 @@ def pipe():
 
 def printed(*texts, encoding="utf-8"):
     file = io.BytesIO()
-    sink = Sink("stdout", file, encoding)
+    sink = Sink(file, encoding)
     for text in texts:
         sink.write(text)
         sink.flush()
@@ -68,7 +68,7 @@ def test_a_stateful_encoding_has_one_byte_order_mark():
 def test_partial_writes_and_a_full_descriptor(pipe):
     _, writer = pipe
     short = Short(writer.fileno())  # select finds the pipe writable
-    sink = Sink("stdout", short)
+    sink = Sink(short)
     sink.write("0123456789")
     assert sink.flush() is None
     assert b"".join(short.taken) == b"0123456789"
@@ -86,7 +86,7 @@ def test_a_non_blocking_pipe_gets_every_byte(pipe):
 
     thread = threading.Thread(target=drain)
     thread.start()
-    sink = Sink("stdout", writer)
+    sink = Sink(writer)
     sink.write(text)
     error = sink.flush()
     thread.join(10)
@@ -148,15 +148,6 @@ def test_the_same_pipe_twice_keeps_the_order(pipe):
         assert reader.read(10) == b"abc"
 
 
-def test_what_waits_in_the_buffer_comes_first(pipe):
-    reader, writer = pipe
-    writer.write(b"before ")
-    sink = Sink("stdout", writer)
-    sink.write("after")
-    sink.flush()
-    assert reader.read(100) == b"before after"
-
-
 @pytest.mark.parametrize(
     ("text", "after_line", "after_blank"),
     [("", "", ""), ("a", "a\n", "a\n\n"), ("a\n", "a\n", "a\n\n"), ("a\n\n", "a\n\n", "a\n\n")],
@@ -164,7 +155,7 @@ def test_what_waits_in_the_buffer_comes_first(pipe):
 def test_line_ends_are_only_added_where_they_miss(text, after_line, after_blank):
     for method, expected in (("end_line", after_line), ("blank_line", after_blank)):
         file = io.BytesIO()
-        sink = Sink("stdout", file)
+        sink = Sink(file)
         sink.write(text)
         getattr(sink, method)()
         sink.flush()
@@ -173,7 +164,7 @@ def test_line_ends_are_only_added_where_they_miss(text, after_line, after_blank)
 
 def test_line_ends_in_pieces_add_up():
     file = io.BytesIO()
-    sink = Sink("stdout", file)
+    sink = Sink(file)
     for piece in ("a", "\n", "\n"):
         sink.write(piece)
     sink.blank_line()
@@ -183,7 +174,7 @@ def test_line_ends_in_pieces_add_up():
 
 def test_a_transient_line_is_gone_before_anything_else():
     file = io.BytesIO()
-    sink = Sink("stderr", file)
+    sink = Sink(file)
     sink.draw_transient("wait")
     sink.write("text")
     sink.draw_transient("not in the middle of a line")

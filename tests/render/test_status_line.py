@@ -32,7 +32,7 @@ def file():
 
 
 def line_on(file, clock, width=30, unicode=False):
-    sink = Sink("stderr", file)
+    sink = Sink(file)
     return sink, StatusLine(sink, lambda: width, unicode, clock)
 
 
