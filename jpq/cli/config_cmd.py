@@ -184,7 +184,7 @@ def _load(env: Environment) -> Config:
 
 def _tell_all(lines: Iterable[str], env: Environment) -> None:
     for line in lines:
-        env.tell(line)
+        env.tell(f"jpq: {line}")
 
 
 def _path(key: str) -> Path:

@@ -6,12 +6,14 @@ import argparse
 import getpass
 import json
 import string
-from typing import Dict, List, Optional
+from typing import Dict
 
 from jpq.cli.environment import Environment
 from jpq.config.keys import key_store
 from jpq.config.load import load_config
 from jpq.errors import BadInputError, ExitCode, UsageError
+from jpq.provider.base import ProviderRow
+from jpq.provider.rows import ROWS
 
 LONGEST_KEY = 65536  # bytes; whatever is longer is not a key
 
@@ -87,25 +89,23 @@ def _sources(env: Environment) -> Dict[str, str]:
     """Where the key of each provider that has one comes from, by name."""
     config = load_config(env.paths, env.environ, env.cwd)
     for warning in config.warnings:
-        env.tell(warning)
-    kept: List[str] = key_store(env.paths).names()
+        env.tell(f"jpq: {warning}")
+    built_in = {row.name: row for row in ROWS}
     providers = config.table("providers")
+    kept = key_store(env.paths).names()
     found: Dict[str, str] = {}
-    for name in sorted({*providers, *kept}):
-        source = _source(providers.get(name, {}), name in kept, env)
-        if source:
-            found[name] = source
+    for name in sorted({*built_in, *providers, *kept}):
+        row = built_in.get(name) or ProviderRow(name, "")
+        mine = providers.get(name, {})
+        variable = mine.get("api_key_env", row.key_env) or ""
+        command = mine.get("api_key_cmd", row.key_cmd)
+        if env.environ.get(variable, "").strip():
+            found[name] = f"environment variable {variable}"
+        elif command:
+            found[name] = f"command {command[0]}"
+        elif name in kept:
+            found[name] = "jpq keys set"
     return found
-
-
-def _source(provider: Dict[str, object], kept: bool, env: Environment) -> Optional[str]:
-    variable = provider.get("api_key_env")
-    if isinstance(variable, str) and env.environ.get(variable, "").strip():
-        return f"environment variable {variable}"
-    command = provider.get("api_key_cmd")
-    if isinstance(command, tuple) and command:
-        return f"command {command[0]}"
-    return "jpq keys set" if kept else None
 
 
 def _remove(args: argparse.Namespace, env: Environment) -> None:

@@ -17,14 +17,14 @@ from typing import (
 )
 
 from jpq.config import table
-from jpq.config.check import checked, unknown_name
+from jpq.config.check import checked, shown, unknown_name
 from jpq.config.files import decoded, read_text
 from jpq.config.lookup import find_owner, find_row, is_group, matches
-from jpq.config.nested import MISSING, Path, join_name, leaves, put_at, split_name
+from jpq.config.nested import MISSING, Path, join_name, leaves, merged, put_at, split_name
 from jpq.config.paths import Paths
 from jpq.config.toml_text import line_of, parse, parse_value
 from jpq.config.trust import TrustStore
-from jpq.errors import ConfigError, UsageError
+from jpq.errors import ConfigError, UsageError, WriteError
 
 # Asks whether to trust a project file: its path and its text. True trusts it.
 Confirm = Callable[[str, str], bool]
@@ -87,7 +87,10 @@ def project_source(
     text = decoded(data, file) if trusted is not False else ""
     if trusted is None and confirm is not None:
         trusted = confirm(file, text)
-        trust.remember(file, data, trusted)
+        try:
+            trust.remember(file, data, trusted)
+        except WriteError as error:
+            warnings.append(f"The answer about {file} is not remembered: {error.message}")
     if trusted:
         yield file_source(file, text, warnings)
     elif trusted is None:
@@ -111,7 +114,9 @@ def conversation_source(values: Mapping[str, Any], warnings: List[str]) -> Sourc
     """
     label = "conversation"
     result: Dict[str, Any] = {}
-    for path, value in leaves(_nested(values)):
+    for path, value in leaves(_nested(values, warnings)):
+        if value == {}:
+            continue
         if not _conversation_may_set(path):
             warnings.append(f"The conversation sets {join_name(path)}, which it may not; ignored.")
             continue
@@ -134,11 +139,18 @@ def _conversation_may_set(path: Path) -> bool:
     return False
 
 
-def _nested(values: Mapping[str, Any]) -> Dict[str, Any]:
+def _nested(values: Mapping[str, Any], warnings: List[str]) -> Dict[str, Any]:
+    """``values`` with dotted names made into tables."""
     result: Dict[str, Any] = {}
     for key, value in values.items():
-        parts = tuple(key.split(".")) if "." in key else (key,)
-        put_at(result, parts, value)
+        try:
+            path = split_name(key)
+        except ValueError:
+            warnings.append(f"The conversation sets {shown(key)}, which is no setting; ignored.")
+            continue
+        single: Dict[str, Any] = {}
+        put_at(single, path, value)
+        result = merged(result, single)
     return result
 
 
@@ -163,10 +175,15 @@ def environment_sources(environ: Mapping[str, str], warnings: List[str]) -> Iter
 
 
 def option_sources(options: Mapping[str, Any], warnings: List[str]) -> Iterator[Source]:
-    """Settings that options made: dotted names with values."""
+    """Settings that options made: dotted names with values. Raises UsageError for no name."""
     for name, value in options.items():
-        path = split_name(name)
-        row = find_row(path)
+        try:
+            path = split_name(name)
+        except ValueError as error:
+            raise UsageError(
+                f"An option sets {shown(name)}, but {error}.", where="command line"
+            ) from None
+        row = find_row(path) or find_owner(path)
         option = row.option.split(" ")[0] if row else ""
         label = f"option {option}" if option else "command line"
         yield _single(label, path, value, warnings)

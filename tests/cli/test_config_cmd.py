@@ -221,5 +221,5 @@ def test_warnings_go_to_stderr(config) -> None:
     config.write("[style]\nrap = 1\n")
     config("show")
     assert config.err == (
-        f"Unknown setting style.rap ({config.file}:2); did you mean style.wrap?\n"
+        f"jpq: Unknown setting style.rap ({config.file}:2); did you mean style.wrap?\n"
     )

@@ -60,10 +60,12 @@ def test_ls_says_which_of_several_keys_counts(keys, tmp_path) -> None:
     keys("set", "a", stdin=SECRET.encode())
     keys("set", "b", stdin=SECRET.encode())
     keys.environ["C_KEY"] = SECRET
+    keys.environ["OPENAI_API_KEY"] = SECRET
     assert json.loads(keys("ls", "--format", "json")) == [
         {"name": "a", "source": "command pass"},
         {"name": "b", "source": "jpq keys set"},
         {"name": "c", "source": "environment variable C_KEY"},
+        {"name": "openai", "source": "environment variable OPENAI_API_KEY"},
     ]
 
 

@@ -7,12 +7,19 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jpq.config.load import load_config
 from jpq.config.paths import find_paths
 from jpq.config.table import ROWS
 from jpq.config.trust import TrustStore
 from jpq.errors import ConfigError, ExitCode, UsageError
+
+KEYS = st.one_of(
+    st.sampled_from(["model", "options", "tools", "x", "run", "providers", "request", "a.b", ""]),
+    st.text(max_size=5),
+)
 
 
 class Home:
@@ -287,6 +294,14 @@ def test_a_refusal_is_remembered_without_nagging(home) -> None:
     assert config["model"] is None and config.warnings == ()
 
 
+def test_an_answer_that_cannot_be_remembered_still_counts(home) -> None:
+    home.write("", 'model = "a/b"\n')
+    with open(home.paths.state, "w", encoding="utf-8"):
+        pass  # a file where the folder should be
+    config = home.load({}, confirm=lambda file, text: True)
+    assert config["model"] == "a/b" and "not remembered" in config.warnings[0]
+
+
 def test_the_same_content_elsewhere_is_not_trusted(home, tmp_path) -> None:
     home.write("", 'model = "a/b"\n')
     home.trust()
@@ -341,6 +356,25 @@ def test_a_damaged_conversation_setting_is_left_out_with_a_warning(home) -> None
     config = home.load({}, conversation={"model": 5, "tools": {"x": {"run": "unattended"}}})
     assert config["model"] is None and config["tools.x.run"] == "unattended"
     assert len(config.warnings) == 1
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.text()),
+    lambda inner: st.one_of(st.lists(inner), st.dictionaries(KEYS, inner)),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(KEYS, JSON))
+def test_nothing_in_a_conversation_keeps_it_from_being_loaded(values) -> None:
+    paths = find_paths({"JPQ_HOME": os.path.join(os.sep, "nonexistent")})
+    config = load_config(paths, {}, os.sep, conversation=values, options={"model": "a/b"})
+    assert config.table("providers") == {} and config["request.max_attempts"] == 4
+
+
+def test_an_option_with_no_name_is_a_usage_error(home) -> None:
+    with pytest.raises(UsageError):
+        home.load({}, options={"options.top p": 1})
 
 
 def test_loading_imports_nothing_heavy() -> None:
