@@ -62,6 +62,7 @@ class ConversationLock:
     def release(self) -> None:
         """Give the lock back; harmless when it is not held."""
         if self._descriptor is not None:
+            _unlock(self._descriptor)
             os.close(self._descriptor)
             self._descriptor = None
 
@@ -97,3 +98,12 @@ def _lock(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
     else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _unlock(descriptor: int) -> None:
+    """Unlock. Closing alone is not enough: a child that is being started holds a copy of
+    the descriptor until its exec is through, and the lock with it."""
+    if sys.platform == "win32":
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
