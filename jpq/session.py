@@ -16,17 +16,19 @@ from jpq.events.turn import ConversationOpened, Error, Result, TurnEvent
 from jpq.interrupt.signals import Interrupt, SignalRouter
 from jpq.provider.base import ModelRef, Provider, ProviderRequest, ProviderRow
 from jpq.provider.registry import load_api, resolve
-from jpq.render.worker import Renderer
+from jpq.render.worker import DisplayFailed, Renderer
 from jpq.tools.coordinator import ToolCoordinator
 from jpq.turn.coordinator import Trigger
 from jpq.turn.cycle import CycleTimes, RetryLimits
-from jpq.turn.ending import TurnOutcome
+from jpq.turn.ending import TurnOutcome, of_display
 from jpq.turn.inbox import Inbox
 from jpq.turn.loop import TurnLoop, TurnSettings
 
 # At the default of 5 ms a busy thread keeps a reader waiting for that long after its data
 # has arrived (measured: 5.2 ms at the default, 0.6 ms at this value).
 SWITCH_INTERVAL_S = 0.0005
+# How often a wait for a slow reader looks for a signal.
+_FLUSH_POLL_S = 0.1
 
 
 class TurnSetup(NamedTuple):
@@ -118,9 +120,9 @@ def run_turn(
     )
     with SignalRouter(inbox.post):
         outcome = loop.run(requests)
-    for event in _closing_events(outcome):
-        renderer.show(event)
-    return outcome
+        for event in _closing_events(outcome):
+            renderer.show(event)
+        return _shown(outcome, inbox, renderer)
 
 
 def _stop(interrupt: Interrupt) -> Trigger:
@@ -148,6 +150,24 @@ def _settings(setup: TurnSetup) -> TurnSettings:
         times=CycleTimes(config["request.idle_timeout_s"], setup.deadline),
         limits=RetryLimits(*(config[f"request.{name}"] for name in RetryLimits._fields)),
     )
+
+
+def _shown(outcome: TurnOutcome, inbox: Inbox, renderer: Renderer) -> TurnOutcome:
+    """Wait until all is written, however slow its reader is; a signal ends the wait.
+
+    The turn is saved by now, so only the way the process ends can still change.
+    """
+    written = False
+    while not written:
+        written = renderer.flush(_FLUSH_POLL_S)
+        item = inbox.take_ready()
+        while item is not None:
+            if isinstance(item, Interrupt) and outcome.signum is None:
+                return outcome._replace(signum=item.signum)
+            if isinstance(item, DisplayFailed) and outcome.ending.exit_code == 0:
+                outcome = outcome._replace(ending=of_display(item.error))
+            item = inbox.take_ready()
+    return outcome
 
 
 def _closing_events(outcome: TurnOutcome) -> Sequence[TurnEvent]:

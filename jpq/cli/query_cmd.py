@@ -22,8 +22,8 @@ from jpq.session import TurnSetup, run_turn
 from jpq.terminal.caps import find_caps, observe
 from jpq.turn.inbox import Inbox
 
-# A reader that is slow is waited for; the person can still end that with Ctrl+C.
-_CLOSE_WAIT_S = 3600.0
+# By now everything is written, unless a signal said not to wait for that.
+_CLOSE_WAIT_S = 0.2
 
 
 def run(args: argparse.Namespace, env: Environment) -> int:
@@ -60,8 +60,7 @@ def _answer(
         outcome = run_turn(setup, query.requests, inbox, renderer)
     finally:
         query.journal.close()
-        while not renderer.close(_CLOSE_WAIT_S):
-            pass
+        renderer.close(_CLOSE_WAIT_S)
     if outcome.signum is not None:
         end_by_signal(outcome.signum)
     if query.unsaved is not None and outcome.ending.exit_code == ExitCode.OK:

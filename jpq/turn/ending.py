@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from typing import NamedTuple, Optional
 
-from jpq.errors import ErrorKind, ExitCode, JpqError, StreamError
+from jpq.errors import ErrorKind, ExitCode, JpqError, StreamError, WriteError
 from jpq.events.parts import CONTENT_FILTER, LENGTH, REFUSAL
 from jpq.events.transcript import ChatResponse
 from jpq.events.usage import Usage
@@ -104,9 +105,17 @@ def of_signal(signum: int) -> Ending:
     return Ending(INTERRUPTED, 128 + signum)
 
 
-def of_closed_stdout() -> Ending:
-    """The ending of a turn whose reader went away; nothing is said about it."""
-    return Ending(INTERRUPTED, int(ExitCode.BROKEN_PIPE))
+def of_display(error: BaseException) -> Ending:
+    """The ending of a turn that cannot be shown; a reader that went away is told nothing.
+
+    Raises ``error`` where it is a fault in the drawing, which must not pass unseen.
+    """
+    if not isinstance(error, OSError):
+        raise error
+    if error.errno == errno.EPIPE:
+        return Ending(INTERRUPTED, int(ExitCode.BROKEN_PIPE))
+    reason = error.strerror or str(error)
+    return of_error(WriteError(f"The answer could not be written to stdout: {reason}."))
 
 
 def _early(status: str, message: str, hint: str) -> Ending:

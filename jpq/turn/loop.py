@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections import deque
 from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence
 
@@ -103,15 +102,14 @@ class TurnLoop:
         while self._todo:
             perform[self._todo.popleft()]()
         assert self._ending is not None
-        outcome = ending.TurnOutcome(
+        return ending.TurnOutcome(
             ending=self._ending,
             finish_reason=self._finish_reason,
-            text="\n\n".join(self._texts),
+            text="\n\n".join(text for text in self._texts if text),
             usage=total_usage(self._usages),
             model=self._served,
             signum=self._signum,
         )
-        return outcome
 
     def _move(self, trigger: Trigger) -> None:
         self._todo.extend(self._coordinator.handle(trigger))
@@ -253,16 +251,7 @@ class TurnLoop:
         return False
 
     def _display_failed(self, failure: DisplayFailed) -> bool:
-        error = failure.error
-        if not isinstance(error, OSError):
-            raise error  # a fault in the drawing, which must not pass unseen
-        if error.errno == errno.EPIPE:
-            self._ending = ending.of_closed_stdout()
-        else:
-            reason = error.strerror or str(error)
-            self._ending = ending.of_error(
-                WriteError(f"The answer could not be written to stdout: {reason}.")
-            )
+        self._ending = ending.of_display(failure.error)
         self._coordinator.handle(Trigger.INTERRUPT)
         self._move(Trigger.STOP)
         return False

@@ -23,33 +23,11 @@ from jpq.events.usage import Usage
 from jpq.interrupt.signals import Interrupt
 from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
 from jpq.turn.inbox import Inbox
+from tests.support.exchange import SILENCE, WAIT_S, FakeExchange
 
 LIMITS = RetryLimits(3, 0.0, 0.0, 5.0, 60.0)
 HELLO = Part(0, MessageDelta("Hello"))
 DONE = Finished(STOP)
-SILENCE = "silence"
-WAIT_S = 5.0
-
-
-class FakeExchange:
-    """Yields a script; SILENCE lasts until the exchange is aborted."""
-
-    def __init__(self, script: Sequence[Any]) -> None:
-        self.ending = False
-        self.aborted = threading.Event()
-        self._script = script
-
-    def events(self) -> Iterator[StreamEvent]:
-        for step in self._script:
-            if step is SILENCE:
-                assert self.aborted.wait(WAIT_S)
-            elif isinstance(step, BaseException):
-                raise step
-            else:
-                yield step
-
-    def abort(self) -> None:
-        self.aborted.set()
 
 
 class Recorder:

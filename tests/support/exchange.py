@@ -1,0 +1,48 @@
+"""A provider that yields what a test scripts, with faults and silence."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Iterator, List, Sequence
+
+from jpq.events.parts import StreamEvent
+from jpq.provider.base import Progress, ProviderRequest
+
+SILENCE = "silence"
+WAIT_S = 5.0
+
+
+class FakeExchange:
+    """Yields a script; SILENCE lasts until the exchange is aborted."""
+
+    def __init__(self, script: Sequence[Any]) -> None:
+        self.ending = False
+        self.aborted = threading.Event()
+        self._script = script
+
+    def events(self) -> Iterator[StreamEvent]:
+        for step in self._script:
+            if step is SILENCE:
+                assert self.aborted.wait(WAIT_S)
+            elif isinstance(step, BaseException):
+                raise step
+            else:
+                yield step
+
+    def abort(self) -> None:
+        self.aborted.set()
+
+
+class FakeProvider:
+    """Answers each request with the next script; the last one repeats."""
+
+    def __init__(self, *scripts: Sequence[Any]) -> None:
+        self._scripts = scripts
+        self.requests: List[ProviderRequest] = []
+
+    def prepare(self, model: str, progress: Progress) -> None:
+        """Nothing to prepare."""
+
+    def exchange(self, request: ProviderRequest) -> FakeExchange:
+        self.requests.append(request)
+        return FakeExchange(self._scripts[min(len(self.requests), len(self._scripts)) - 1])

@@ -1,0 +1,406 @@
+"""TurnLoop over a memory journal and a scripted provider: what is shown, kept and returned."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, Callable, List, Optional, Sequence
+
+import pytest
+
+from jpq.conversation.event import (
+    AssistantMessage,
+    AssistantReasoning,
+    ChatRequest,
+    Draft,
+    ToolCall,
+    ToolResponse,
+    TurnEnd,
+)
+from jpq.conversation.thread import build_thread
+from jpq.errors import ErrorKind, StreamError, WriteError
+from jpq.events.parts import (
+    LENGTH,
+    REFUSAL,
+    STOP,
+    TOOL_CALLS,
+    Finished,
+    MessageDelta,
+    Metered,
+    Part,
+    ReasoningDelta,
+    Started,
+    StreamEvent,
+    ToolCallRequest,
+    ToolCallStarted,
+)
+from jpq.events.turn import (
+    Complete,
+    Notice,
+    StreamStart,
+    TextChunk,
+    TokenUpdate,
+    ToolResult,
+    ToolUse,
+    ToolUseStart,
+    TurnEvent,
+    Waiting,
+)
+from jpq.events.usage import Usage
+from jpq.interrupt.signals import Interrupt
+from jpq.provider.base import ModelRef, ProviderRequest
+from jpq.render.worker import DisplayFailed
+from jpq.store.memory import MemoryJournal
+from jpq.tools.coordinator import ToolCoordinator
+from jpq.turn.coordinator import Trigger
+from jpq.turn.cycle import CycleTimes, RetryLimits
+from jpq.turn.ending import TurnOutcome
+from jpq.turn.inbox import Inbox
+from jpq.turn.loop import TurnLoop, TurnSettings
+from tests.support.exchange import SILENCE, FakeProvider
+
+MODEL = ModelRef("test", "model-1")
+DONE = Finished(STOP)
+
+
+def text(words: str, index: int = 0) -> Part:
+    return Part(index, MessageDelta(words))
+
+
+def call(id: str, index: int = 0, **arguments: Any) -> Part:
+    return Part(index, ToolCallRequest(id, "greet", arguments))
+
+
+class Turn:
+    """A turn over scripts, one a request."""
+
+    def __init__(
+        self,
+        *scripts: Sequence[Any],
+        max_attempts: int = 2,
+        max_cycles: int = 5,
+        choose: Callable[[Interrupt], Trigger] = lambda interrupt: Trigger.STOP,
+        on_show: Optional[Callable[[TurnEvent], None]] = None,
+        journal: Optional[MemoryJournal] = None,
+    ) -> None:
+        self.provider = FakeProvider(*scripts)
+        self.journal = journal or MemoryJournal()
+        self.inbox = Inbox()
+        self.shown: List[TurnEvent] = []
+        self._on_show = on_show
+        limits = RetryLimits(max_attempts, 0.0, 0.0, 5.0, 60.0)
+        self._loop = TurnLoop(
+            journal=self.journal,
+            provider=self.provider,
+            model=MODEL,
+            make_request=self._make_request,
+            tools=ToolCoordinator((), self.inbox.post),
+            inbox=self.inbox,
+            show=self._show,
+            settings=TurnSettings(max_cycles, CycleTimes(5.0, None), limits),
+            choose=choose,
+        )
+
+    def ask(self, prompt: str = "Hello") -> TurnOutcome:
+        return self._loop.run([Draft(ChatRequest(prompt))])
+
+    def retry(self) -> TurnOutcome:
+        return self._loop.run([])
+
+    @property
+    def events(self) -> List[Any]:
+        return [entry.event for entry in self.journal.stream.entries]
+
+    def _show(self, event: TurnEvent) -> None:
+        self.shown.append(event)
+        if self._on_show is not None:
+            self._on_show(event)
+
+    def _make_request(self, tools: bool, continues: bool) -> ProviderRequest:
+        thread = build_thread(self.journal.stream.entries, continue_last=continues)
+        return ProviderRequest("model-1", thread, tool_choice=None if tools else "none")
+
+
+def test_a_complete_answer_is_shown_kept_and_ends_with_0() -> None:
+    usage = Usage(input_tokens=3, output_tokens=2)
+    turn = Turn([Started("served-1", "m1"), text("Hi "), text("there"), Metered(usage), DONE])
+    outcome = turn.ask()
+    assert outcome.ending.status == "complete"
+    assert (outcome.ending.exit_code, outcome.ending.error) == (0, None)
+    assert (outcome.text, outcome.usage, outcome.finish_reason) == ("Hi there", usage, STOP)
+    assert turn.events == [
+        ChatRequest("Hello"),
+        AssistantMessage("Hi there"),
+        TurnEnd("complete", STOP, {"input_tokens": 3, "output_tokens": 2}, "served-1"),
+    ]
+    spoken = [event for event in turn.shown if not isinstance(event, (Waiting, TextChunk))]
+    assert spoken == [StreamStart("served-1", "m1"), Complete(STOP), TokenUpdate(usage)]
+    assert "".join(e.text for e in turn.shown if isinstance(e, TextChunk)) == "Hi there"
+
+
+def test_everything_is_recorded_before_it_is_shown() -> None:
+    recorded: List[StreamEvent] = []
+
+    class Recording(MemoryJournal):
+        def record(self, events: Sequence[StreamEvent]) -> None:
+            recorded.extend(events)
+
+    def check(event: TurnEvent) -> None:
+        if isinstance(event, TextChunk):
+            assert any(
+                isinstance(e, Part) and e.payload == MessageDelta(event.text) for e in recorded
+            )
+
+    turn = Turn([text("one"), text("two", 1), DONE], on_show=check, journal=Recording())
+    assert turn.ask().ending.exit_code == 0
+
+
+def test_message_items_are_numbered_and_a_blank_line_apart() -> None:
+    turn = Turn([text("first"), Part(1, ReasoningDelta("hm")), text("second", 2), DONE])
+    assert turn.ask().text == "first\n\nsecond"
+    indices = [event.index for event in turn.shown if isinstance(event, TextChunk)]
+    assert indices == [0, 2]
+
+
+def test_a_cut_answer_is_gone_on_with_and_nothing_is_shown_twice() -> None:
+    cut = StreamError(ErrorKind.CUT, "Cut off.")
+    turn = Turn([text("The sky "), cut], [text("is blue."), DONE])
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.text) == ("complete", "The sky is blue.")
+    assert [event for event in turn.shown if isinstance(event, TextChunk)] == [
+        TextChunk("The sky ", 0),
+        TextChunk("is blue.", 0),
+    ]
+    thread = turn.provider.requests[1].thread
+    assert thread.continues
+    assert [message.role for message in thread.messages] == ["user", "assistant"]
+    partial = turn.journal.stream.entries[1]
+    assert (partial.event, partial.metadata["partial"]) == (AssistantMessage("The sky "), True)
+    notice = next(event for event in turn.shown if isinstance(event, Notice))
+    assert "Cut off." in notice.text
+    assert "2 of 2" in notice.text
+
+
+def test_an_answer_of_which_nothing_was_shown_is_asked_for_again() -> None:
+    turn = Turn([StreamError(ErrorKind.OVERLOADED, "Busy.")], [text("Hi"), DONE])
+    assert turn.ask().text == "Hi"
+    assert turn.provider.requests[0] == turn.provider.requests[1]
+    assert [type(event) for event in turn.events] == [ChatRequest, AssistantMessage, TurnEnd]
+
+
+@pytest.mark.parametrize(
+    "kind,status,code",
+    [
+        (ErrorKind.CUT, "incomplete", 74),
+        (ErrorKind.STALLED, "incomplete", 74),
+        (ErrorKind.OVERLOADED, "error", 75),
+        (ErrorKind.RESET, "error", 69),
+        (ErrorKind.AUTH, "error", 77),
+        (ErrorKind.CONTENT_FILTER, "filtered", 76),
+    ],
+)
+def test_what_cannot_be_mended_keeps_the_partial_and_its_own_code(
+    kind: ErrorKind, status: str, code: int
+) -> None:
+    turn = Turn([text("so far"), StreamError(kind, "Why.")], max_attempts=1)
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.ending.exit_code) == (status, code)
+    assert outcome.ending.error is not None
+    assert (outcome.text, turn.events[1]) == ("so far", AssistantMessage("so far"))
+    assert turn.events[-1].status == status
+
+
+@pytest.mark.parametrize(
+    "script,status,finish",
+    [
+        ([text("cut short"), Finished(LENGTH)], "limited", LENGTH),
+        ([text("I won't."), Finished(REFUSAL)], "refused", REFUSAL),
+        ([Finished("content_filter", {"message": "hate"})], "filtered", "content_filter"),
+        ([text("  \n"), DONE], "empty", STOP),
+        ([DONE], "empty", STOP),
+        ([Part(0, ReasoningDelta("thinking")), DONE], "empty", STOP),
+    ],
+)
+def test_an_ending_that_is_not_a_whole_answer_says_so(
+    script: Sequence[Any], status: str, finish: str
+) -> None:
+    turn = Turn(script)
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.ending.exit_code) == (status, 76)
+    assert outcome.finish_reason == finish
+    assert outcome.ending.error is not None
+
+
+def test_a_stop_sequence_without_text_is_complete() -> None:
+    turn = Turn([Finished(STOP, {"stop_sequence": "###"})])
+    assert turn.ask().ending.exit_code == 0
+
+
+def test_blank_text_is_not_kept() -> None:
+    turn = Turn([text(" \n"), Part(1, ReasoningDelta("why")), text("Hi", 2), DONE])
+    turn.ask()
+    assert turn.events[1:3] == [AssistantReasoning("why"), AssistantMessage("Hi")]
+
+
+def test_a_call_of_an_unknown_tool_is_answered_and_the_turn_goes_on() -> None:
+    turn = Turn(
+        [ToolCallStarted(0, "c1", "greet"), call("c1"), call("c2", 1), Finished(TOOL_CALLS)],
+        [text("Sorry."), DONE],
+    )
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.text) == ("complete", "Sorry.")
+    results = [event for event in turn.events if isinstance(event, ToolResponse)]
+    assert [(result.id, result.is_error) for result in results] == [("c1", True), ("c2", True)]
+    assert "no tool named 'greet'" in results[0].content
+    order = [type(e) for e in turn.shown if not isinstance(e, (Waiting, TextChunk))]
+    assert order == [
+        StreamStart,
+        ToolUseStart,
+        ToolUse,
+        ToolUse,
+        ToolResult,
+        ToolResult,
+        Complete,
+        TokenUpdate,
+        StreamStart,
+        Complete,
+        TokenUpdate,
+    ]
+    sent = turn.provider.requests[1].thread
+    assert [message.role for message in sent.messages] == ["user", "assistant", "user"]
+
+
+def test_no_call_of_an_answer_that_was_cut_by_a_limit_is_run() -> None:
+    turn = Turn([call("c1"), Finished(LENGTH)], [text("Shorter."), DONE])
+    assert turn.ask().text == "Shorter."
+    result = next(event for event in turn.events if isinstance(event, ToolResponse))
+    assert "length" in result.content
+    assert result.is_error
+
+
+def test_a_call_of_a_stream_that_broke_is_kept_as_not_run() -> None:
+    broken = [text("Wait. "), call("c1", 1), ToolCallStarted(2, "c2", "greet")]
+    turn = Turn([*broken, StreamError(ErrorKind.CUT, "Cut.")], max_attempts=1)
+    turn.ask()
+    assert turn.events[1:4] == [
+        AssistantMessage("Wait. "),
+        ToolCall("c1", "greet", {}),
+        ToolResponse("c1", "Not run: the answer was cut off before it was complete.", True),
+    ]
+
+
+def test_the_last_cycle_allowed_may_only_answer() -> None:
+    turn = Turn([call("c1"), Finished(TOOL_CALLS)], max_cycles=2)
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.ending.exit_code) == ("limited", 76)
+    assert [r.tool_choice for r in turn.provider.requests] == [None, None, "none"]
+    calls = [event for event in turn.events if isinstance(event, ToolCall)]
+    results = [event for event in turn.events if isinstance(event, ToolResponse)]
+    assert len(calls) == len(results) == 3
+
+
+def test_usage_is_summed_over_cycles_and_absent_stays_absent() -> None:
+    turn = Turn(
+        [call("c1"), Metered(Usage(input_tokens=5, output_tokens=1)), Finished(TOOL_CALLS)],
+        [text("Done."), Metered(Usage(input_tokens=8)), DONE],
+    )
+    assert turn.ask().usage == Usage(input_tokens=13, output_tokens=1)
+
+
+def test_a_signal_keeps_what_arrived_and_ends_by_that_signal() -> None:
+    def press(event: TurnEvent) -> None:
+        if isinstance(event, TextChunk):
+            turn.inbox.post(Interrupt(2, 1))
+
+    turn = Turn([text("so far"), SILENCE], on_show=press)
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.ending.exit_code, outcome.signum) == (
+        "interrupted",
+        130,
+        2,
+    )
+    assert turn.events[1] == AssistantMessage("so far")
+    assert turn.events[-1].status == "interrupted"
+
+
+def test_abort_leaves_the_conversation_as_it_was() -> None:
+    def press(event: TurnEvent) -> None:
+        if isinstance(event, TextChunk):
+            turn.inbox.post(Interrupt(2, 1))
+
+    turn = Turn([text("so far"), SILENCE], on_show=press, choose=lambda i: Trigger.ABORT)
+    turn.ask()
+    assert turn.events == []
+
+
+def test_going_on_after_a_press_changes_nothing() -> None:
+    def press(event: TurnEvent) -> None:
+        if event == TextChunk("so ", 0):
+            turn.inbox.post(Interrupt(2, 1))
+
+    turn = Turn(
+        [text("so "), text("far", 1), DONE], on_show=press, choose=lambda i: Trigger.CONTINUE
+    )
+    assert turn.ask().ending.exit_code == 0
+
+
+def test_a_reader_of_stdout_that_left_ends_the_turn_silently() -> None:
+    def hang_up(event: TurnEvent) -> None:
+        if isinstance(event, TextChunk):
+            turn.inbox.post(DisplayFailed("stdout", BrokenPipeError(errno.EPIPE, "gone")))
+
+    turn = Turn([text("so far"), SILENCE], on_show=hang_up)
+    outcome = turn.ask()
+    assert (outcome.ending.exit_code, outcome.ending.error) == (141, None)
+    assert turn.events[1] == AssistantMessage("so far")
+
+
+def test_a_full_disk_under_stdout_is_an_error() -> None:
+    def fill(event: TurnEvent) -> None:
+        if isinstance(event, TextChunk):
+            turn.inbox.post(DisplayFailed("stdout", OSError(errno.ENOSPC, "No space left")))
+
+    turn = Turn([text("so far"), SILENCE], on_show=fill)
+    outcome = turn.ask()
+    assert outcome.ending.exit_code == 74
+    assert outcome.ending.error is not None
+    assert "No space left" in outcome.ending.error.message
+
+
+def test_a_journal_that_fails_is_told_once_and_the_answer_is_shown() -> None:
+    class Full(MemoryJournal):
+        """Takes the request, and then nothing more."""
+
+        def record(self, events: Sequence[StreamEvent]) -> None:
+            raise WriteError("Cannot save the answer: No space left on device.")
+
+        discard_inflight = record  # type: ignore[assignment]
+
+    turn = Turn([text("Hi "), text("there", 1), DONE], journal=Full())
+    outcome = turn.ask()
+    assert (outcome.text, outcome.ending.exit_code) == ("Hi \n\nthere", 74)
+    notices = [event for event in turn.shown if isinstance(event, Notice)]
+    assert len(notices) == 1
+    assert "No space left" in notices[0].text
+
+
+def test_retrying_an_interrupted_turn_goes_on_with_it() -> None:
+    journal = MemoryJournal()
+    first = Turn(
+        [text("The sky "), StreamError(ErrorKind.CUT, "")], max_attempts=1, journal=journal
+    )
+    first.ask("Why?")
+    again = Turn([text("is blue."), DONE], journal=journal)
+    outcome = again.retry()
+    assert outcome.ending.exit_code == 0
+    assert again.provider.requests[0].thread.continues
+    thread = build_thread(journal.stream.entries)
+    assert thread.messages[-1].blocks[0].text == "The sky is blue."  # type: ignore[union-attr]
+
+
+def test_retrying_a_turn_that_never_began_asks_again() -> None:
+    journal = MemoryJournal()
+    Turn([StreamError(ErrorKind.AUTH, "Wrong key.")], journal=journal).ask("Why?")
+    again = Turn([text("Because."), DONE], journal=journal)
+    assert again.retry().text == "Because."
+    requests = [event for event in again.events if isinstance(event, ChatRequest)]
+    assert requests == [ChatRequest("Why?")]
