@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Type, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Type, Union
 
 from jpq.events.parts import (
     Flush,
@@ -40,9 +40,9 @@ class OpenBlocks:
         self._late_flushes: Optional[List[Flush]] = None  # a list once a call is announced
 
     @property
-    def answer_index(self) -> int:
-        """The index of the open answer text, or -1 when something else (or a half) is open."""
-        return self._index if self._kind is MessageDelta and not self._held else -1
+    def text(self) -> Optional[Tuple[TextKind, int]]:
+        """Kind and index of the open text, or None when there is none (or half a character)."""
+        return None if self._kind is None or self._held else (self._kind, self._index)
 
     @property
     def has_calls(self) -> bool:

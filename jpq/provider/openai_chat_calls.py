@@ -32,7 +32,9 @@ class OpenCall:
     @property
     def is_whole(self) -> bool:
         """Whether the argument text so far is a JSON object."""
-        return bool(self._pieces) and _request("", "", self.text).raw is None
+        # The last piece is looked at first: this may be asked after every one of them.
+        ends = bool(self._pieces) and self._pieces[-1].rstrip().endswith("}")
+        return ends and _request("", "", self.text).raw is None
 
     def add(self, arguments: Any) -> str:
         """Take the ``arguments`` of a delta; returns the text they add."""

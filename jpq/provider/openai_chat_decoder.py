@@ -27,6 +27,7 @@ from jpq.provider.failure import from_error_object
 from jpq.provider.openai_chat_blocks import OpenBlocks
 from jpq.provider.openai_chat_fields import (
     FAILURES,
+    REASONING_FIELDS,
     REASONS,
     content_pieces,
     read_usage,
@@ -36,16 +37,8 @@ from jpq.provider.surrogates import REPLACEMENT, has_surrogates, mend
 
 _DONE = "[DONE]"
 _SHOWN_CHARS = 80  # of what is not JSON, in the message about it
-# A delta with none of these (but content) is plain text.
-_BESIDES_TEXT = (
-    "tool_calls",
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "reasoning_text",
-    "refusal",
-    "function_call",
-)
+# The field of a delta that goes on with an open text of each kind.
+_FIELDS_OF = {MessageDelta: ("content",), ReasoningDelta: REASONING_FIELDS}
 
 
 class ChatDecoder:
@@ -78,10 +71,9 @@ class ChatDecoder:
             return self._other(message)
         if not isinstance(chunk, dict):
             return self._not_a_chunk(chunk, message.event)
-        index = self._open.answer_index
-        text = self._plain_text(chunk) if index >= 0 and not message.event else ""
-        if text:
-            return iter((Part(index, MessageDelta(text)),))
+        part = self._more_text(chunk)
+        if part is not None and not message.event:
+            return iter((part,))
         return self._chunk(chunk, message.event)
 
     def feed_whole(self, value: Any) -> Iterator[StreamEvent]:
@@ -108,25 +100,34 @@ class ChatDecoder:
 
     # What a message is
 
-    def _plain_text(self, chunk: Mapping[str, Any]) -> str:
-        """The text of a chunk that only goes on with the open answer, as most do; else ''."""
+    def _more_text(self, chunk: Mapping[str, Any]) -> Optional[Part]:
+        """The text of a chunk that only goes on with the open text, as nearly all do.
+
+        What it declines is taken apart by ``_chunk``, to the same effect in more time.
+        """
+        if self._open.text is None:
+            return None
+        kind, index = self._open.text
         try:
             (choice,) = chunk["choices"]
             delta = choice["delta"]
-            text = delta["content"]
+            fields = [field for field, value in delta.items() if value and field != "role"]
             if (
-                type(text) is not str
+                len(fields) != 1
+                or fields[0] not in _FIELDS_OF[kind]
                 or choice.get("index")
                 or choice.get("finish_reason")
                 or chunk.get("usage")
                 or _is_error(chunk)
-                or (len(delta) > 1 and any(map(delta.get, _BESIDES_TEXT)))
                 or not (self._started and self._started.model)
             ):
-                return ""
+                return None
+            text = delta[fields[0]]
         except (KeyError, TypeError, ValueError, AttributeError):
-            return ""  # some other shape, which _chunk takes apart
-        return text if text.isascii() or not has_surrogates(text) else ""
+            return None  # some other shape
+        if type(text) is not str or (not text.isascii() and has_surrogates(text)):
+            return None
+        return Part(index, kind(text))
 
     def _other(self, message: Message) -> Iterator[StreamEvent]:
         """A message that is not JSON."""
@@ -151,7 +152,9 @@ class ChatDecoder:
 
     def _chunk(self, chunk: Mapping[str, Any], event: str) -> Iterator[StreamEvent]:
         failure: Any = chunk if event == "error" or _is_error(chunk) else None
-        yield from self._start(chunk)
+        known = self._started
+        if known is None or known.model is None or known.message_id is None:
+            yield from self._start(chunk)
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             # Where n > 1 was asked for, the others are interleaved with the first.
@@ -160,8 +163,10 @@ class ChatDecoder:
                 if choice.get("error"):
                     failure = failure or {"error": choice["error"]}
         x_groq = chunk.get("x_groq")
-        yield from self._meter(x_groq.get("usage") if isinstance(x_groq, dict) else None)
-        yield from self._meter(chunk.get("usage"))
+        if isinstance(x_groq, dict):
+            yield from self._meter(x_groq.get("usage"))
+        if chunk.get("usage"):
+            yield from self._meter(chunk["usage"])
         if failure is not None:
             raise from_error_object(failure, where=self._where)
 
@@ -180,13 +185,16 @@ class ChatDecoder:
         delta = choice.get("delta")
         if isinstance(delta, dict):
             yield from self._delta(delta)
-        yield from self._meter(choice.get("usage"))
+        if choice.get("usage"):
+            yield from self._meter(choice["usage"])
         self._reason = _word(choice, "finish_reason") or self._reason
         self._native = _word(choice, "native_finish_reason") or self._native
         self.ending = bool(self._reason or self._native)
 
     def _delta(self, delta: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        yield from self._open.say(ReasoningDelta, reasoning_text(delta))
+        reasoning = reasoning_text(delta)
+        if reasoning:
+            yield from self._open.say(ReasoningDelta, reasoning)
         self._open.keep(delta.get("reasoning_details"))
         for is_reasoning, text in content_pieces(delta.get("content")):
             yield from self._open.say(ReasoningDelta if is_reasoning else MessageDelta, text)

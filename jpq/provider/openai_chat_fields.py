@@ -34,7 +34,7 @@ FAILURES = ("error", "network_error", "insufficient_system_resource")
 
 # OpenRouter repeats ``reasoning`` in ``reasoning_details``; the first field that says
 # something is read, so that no text is counted twice.
-_REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 _DETAIL_TEXTS = {"reasoning.text": "text", "reasoning.summary": "summary"}
 
 
@@ -82,7 +82,7 @@ class _Counts:
 
 def reasoning_text(delta: Mapping[str, Any]) -> str:
     """The reasoning in a delta, counted once however many fields repeat it."""
-    for field in _REASONING_FIELDS:
+    for field in REASONING_FIELDS:
         text = delta.get(field)
         if text and isinstance(text, str):
             return text
