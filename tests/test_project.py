@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import glob
 import os
@@ -18,6 +19,7 @@ PAGES = sorted(
     for pattern in ("*.md", "docs/**/*.md")
     for path in glob.glob(os.path.join(ROOT, pattern), recursive=True)
 )
+IMPORT_NAMES = {"sseclient-py": "sseclient"}  # where it differs from the package's name
 
 
 def _read(path: str) -> str:
@@ -71,6 +73,17 @@ def test_min_environment_pins_every_floor() -> None:
 def test_dependencies_page_names_every_library_with_its_floor() -> None:
     rows = dict(re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|", _read("docs/dependencies.md"), re.M))
     assert rows == _floors()
+
+
+def test_every_library_that_is_installed_is_used() -> None:
+    imported = set()
+    for path in glob.glob(os.path.join(ROOT, "jpq", "**", "*.py"), recursive=True):
+        for node in ast.walk(ast.parse(_read(path))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add((node.module or "").split(".")[0])
+    assert {IMPORT_NAMES.get(name, name) for name in _floors()} <= imported
 
 
 def test_changelog_has_this_version() -> None:
