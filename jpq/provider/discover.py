@@ -116,7 +116,7 @@ def no_model_screen(sources: Sources) -> List[str]:
         "",
         "Three ways on:",
         "  1. The embedded model: no key, and nothing leaves this machine.",
-        *_embedded_way(sources.obstacle),
+        *_embedded_way(sources),
         "  2. A provider with a key:",
         *_key_way(sources),
         "  3. A server on this machine:",
@@ -132,10 +132,12 @@ def _first(names: Sequence[str], limit: int = 3) -> str:
     return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
-def _embedded_way(obstacle: str) -> List[str]:
-    if obstacle:
-        return [f"       Not here: {line}" for line in textwrap.wrap(obstacle, 60)]
-    (smallest, *_) = CATALOGUE
+def _embedded_way(sources: Sources) -> List[str]:
+    if sources.obstacle:
+        return [f"       {line}" for line in textwrap.wrap(f"Not here: {sources.obstacle}", 70)]
+    if sources.installed:
+        return [f'       jpq -m local/{sources.installed[0]} "Why is the sky blue?"']
+    smallest = CATALOGUE[0]
     return [
         f'       jpq -m local/{smallest.name} "Why is the sky blue?"',
         f"       (fetches it once: {smallest.summary})",

@@ -125,6 +125,7 @@ def test_the_ways_on_fit_one_screen(
     assert ("jpq -m ollama/llama3.2:latest" in text) == bool(listening)
     assert ("an embedded model: smollm2" in text) == bool(installed)
     assert ("jpq -m local/smollm2" in text) == (not obstacle)
+    assert ("fetches it once" in text) == (not obstacle and not installed)
 
 
 def test_looking_around(own_home: str) -> None:

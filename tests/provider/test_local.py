@@ -82,7 +82,7 @@ def test_an_old_python_is_told_what_to_do_instead(version: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         require_engine(version)
     assert caught.value.exit_code == ExitCode.CONFIG
-    assert "3.{}".format(version[1]) in caught.value.message
+    assert f"3.{version[1]}" in caught.value.message
     for way in ("newer Python", "Ollama", "llama-server", "key"):
         assert way in caught.value.hint
 
