@@ -198,11 +198,12 @@ class InflightFile:
         self._path = path
         self._descriptor: Optional[int] = None
         self._waiting = bytearray()  # what a failed write left over
+        self._exists = os.path.lexists(path)
 
     @property
-    def is_open(self) -> bool:
-        """Whether a cycle has begun that is neither committed nor discarded."""
-        return self._descriptor is not None or bool(self._waiting)
+    def holds_something(self) -> bool:
+        """Whether there is something neither committed nor discarded, of whatever process."""
+        return self._exists or bool(self._waiting)
 
     def append(self, data: bytes) -> None:
         """Write ``data`` with one system call. Raises WriteError.
@@ -237,6 +238,7 @@ class InflightFile:
             pass
         except OSError as error:
             raise write_error("remove what is saved already", error, self._path) from error
+        self._exists = False
 
     def close(self) -> None:
         """Close the file and leave it where it is."""
@@ -247,6 +249,7 @@ class InflightFile:
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
         self._descriptor = open_private(self._path, flags)
+        self._exists = True
         # A killed process may have left a line half written.
         if os.lseek(self._descriptor, 0, os.SEEK_END) > 0:
             self._waiting[:0] = b"\n"

@@ -29,6 +29,8 @@ from jpq.store.inflight import (
 from jpq.store.lock import ConversationLock
 from jpq.store.reading import EVENTS, INFLIGHT, METADATA, adopt, read_object
 
+_PAGE = 4096  # the smallest anywhere
+
 
 class Mark(NamedTuple):
     """Where a conversation stood: entries, bytes of its file, lines not yet in it."""
@@ -105,6 +107,7 @@ class FileJournal:
         self._inflight = InflightFile(os.path.join(folder, INFLIGHT))
         self._unsaved: List[bytes] = []  # lines of entries that could not be written yet
         self._unsynced = [folder, os.path.dirname(folder)] if is_new else []
+        self._in_cycle = False  # a header has been recorded since the last commit
         self._is_new = is_new
         self._closed = False
 
@@ -124,13 +127,15 @@ class FileJournal:
         return self._metadata
 
     def begin_cycle(self, origin: Optional[Origin] = None) -> None:
+        self._in_cycle = True
         self._inflight.append(encode_header(self.stream.last_event_id, origin))
 
     def record(self, events: Sequence[StreamEvent]) -> None:
         lines = encode_events(events)
+        if not self._in_cycle:
+            self._in_cycle = True
+            lines = encode_header(self.stream.last_event_id, None) + lines
         if lines:
-            if not self._inflight.is_open:
-                lines = encode_header(self.stream.last_event_id, None) + lines
             self._inflight.append(lines)
 
     def commit(self, drafts: Sequence[Draft]) -> List[Entry]:
@@ -142,6 +147,7 @@ class FileJournal:
         if self._unsaved:
             # The file may hold the only copy of entries that still have to be written.
             self._save([])
+        self._in_cycle = False
         self._inflight.remove()
 
     def mark(self) -> Mark:
@@ -150,6 +156,7 @@ class FileJournal:
     def rollback(self, mark: Mark) -> None:
         self.stream.truncate(mark.entries)
         self._unsaved = list(mark.unsaved)
+        self._in_cycle = False
         self._inflight.remove()
         try:
             os.ftruncate(self._events, mark.size)
@@ -184,7 +191,7 @@ class FileJournal:
         if self._closed:
             return
         self._closed = True
-        unused = self._is_new and not self.stream.entries and not self._inflight.is_open
+        unused = self._is_new and not (self.stream.entries or self._inflight.holds_something)
         self._inflight.close()
         os.close(self._events)
         if unused:
@@ -200,19 +207,23 @@ class FileJournal:
         The lines go into the in-flight file first: a kill in the middle of the second
         write then leaves a whole copy. If that fails the recorded events are still there.
         """
+        self._in_cycle = False
         self._unsaved.extend(encode_entry(entry) for entry in entries)
         if self._unsaved:
-            try:
-                self._inflight.append(encode_commit(self._unsaved))
-            except WriteError:
-                pass
-            self._append_unsaved()
+            size = os.fstat(self._events).st_size
+            data = self._line_end() + b"".join(line + b"\n" for line in self._unsaved)
+            if self._inflight.holds_something or not _in_one_page(size, len(data)):
+                try:
+                    self._inflight.append(encode_commit(self._unsaved))
+                except WriteError:
+                    pass
+            self._append_durably(data, size)
+            self._unsaved.clear()
         self._inflight.remove()
 
-    def _append_unsaved(self) -> None:
-        size = os.fstat(self._events).st_size
+    def _append_durably(self, data: bytes, size: int) -> None:
+        """Append ``data`` to the file of ``size`` bytes, or leave it as it was."""
         try:
-            data = self._line_end() + b"".join(line + b"\n" for line in self._unsaved)
             write_all(self._events, data)
             os.fsync(self._events)
             while self._unsynced:
@@ -224,7 +235,6 @@ class FileJournal:
             except OSError:
                 pass  # a torn tail, which every reader passes over
             raise write_error("save the conversation", error, self._events_path) from error
-        self._unsaved.clear()
 
     def _line_end(self) -> bytes:
         """What has to come before the next line: a broken tail must not swallow it."""
@@ -232,3 +242,9 @@ class FileJournal:
             return b""
         os.lseek(self._events, -1, os.SEEK_END)
         return b"" if os.read(self._events, 1) == b"\n" else b"\n"
+
+
+def _in_one_page(size: int, length: int) -> bool:
+    """Whether ``length`` bytes behind ``size`` are in one page of the system's cache, so that
+    no kill can come in the middle of writing them."""
+    return size // _PAGE == (size + length - 1) // _PAGE

@@ -109,6 +109,21 @@ def test_the_next_writer_commits_what_was_recorded(library: Library) -> None:
         journal.close()
 
 
+def test_recovery_that_is_killed_after_its_commit_doubles_nothing(library: Library) -> None:
+    """The same text twice is two answers, and each is recovered once."""
+    journal = library.create(ABOUT)
+    journal.commit([Draft(ChatRequest("a")), Draft(AssistantMessage("Hello"))])
+    journal.record(said("Hello"))
+    inflight = content(journal, "inflight.jsonl")
+    journal.close()
+    journal = opened(library, journal.id)
+    assert events_of(journal)[1:] == [AssistantMessage("Hello")] * 2
+    with open(os.path.join(journal.folder, "inflight.jsonl"), "wb") as file:
+        file.write(inflight)  # as if it had not come to removing it
+    journal.close()
+    assert events_of(library.read(journal.id))[1:] == [AssistantMessage("Hello")] * 2
+
+
 def test_discarded_text_is_gone(library: Library) -> None:
     journal = library.create(ABOUT)
     journal.commit([Draft(ChatRequest("a"))])
