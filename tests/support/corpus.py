@@ -72,10 +72,11 @@ def read(*parts: str) -> bytes:
 
 def recording(name: str) -> Recording:
     """The stream called ``name`` in the index."""
+    require("streams")
     meta = json.loads(read("streams", name.rsplit(".", 1)[0] + ".meta.json"))
     return Recording(name, read("streams", name), meta["expected"])
 
 
 def cases(names: Sequence[str]) -> List[Any]:
-    """Parameters for parametrize; a single one that is skipped or fails without a corpus."""
+    """Parameters for parametrize; without a corpus a single None, to be skipped or to fail."""
     return list(names) or [None]
