@@ -7,7 +7,7 @@ which looks at stream events and not at bytes, and which aborts the ``Wire`` ins
 from __future__ import annotations
 
 import json
-from typing import Any, Iterator, Mapping, Optional, Tuple
+from typing import Any, Iterator, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 from urllib.parse import urljoin, urlsplit
 
 import requests
@@ -115,6 +115,16 @@ class Response:
         self.close()
 
 
+class _Post(NamedTuple):
+    """A POST on its way to one URL."""
+
+    url: str
+    headers: MutableMapping[str, str]
+    body: bytes
+    where: str
+    authorities: Authorities
+
+
 class Transport:
     """The run's connections. ``open`` may be called from any thread; main closes.
 
@@ -152,11 +162,13 @@ class Transport:
         authorities = authorities_for(ca_bundle, where)
         url = request.url
         for _ in range(_MAX_REDIRECTS):
-            reply = self._send(url, headers, encoded, wire, where, authorities)
+            post = _Post(url, headers, encoded, where, authorities)
+            reply = self._answered(post, wire)
             target = _same_server_redirect(reply, url)
             if target is None:
                 return Response(reply, wire, where)
             reply.close()
+            wire.release()
             url = target
         raise StreamError(
             ErrorKind.NOT_FOUND,
@@ -169,38 +181,41 @@ class Transport:
         """Close the idle connections."""
         self._session.close()
 
-    def _send(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        wire: Wire,
-        where: str,
-        authorities: Authorities,
-    ) -> requests.Response:
-        proxies: Mapping[str, str] = {}
+    def _answered(self, post: _Post, wire: Wire) -> requests.Response:
+        """The reply to ``post``, which is sent again when a kept connection was stale."""
         try:
-            proxies = proxies_for(url)
+            return self._send(post, wire)
+        except StreamError as error:
+            # The server may have closed a connection in the moment it was used again.
+            if error.kind is not ErrorKind.RESET or not wire.reused:
+                raise
+        return self._send(post, wire)
+
+    def _send(self, post: _Post, wire: Wire) -> requests.Response:
+        proxy: Optional[str] = None
+        try:
+            proxies = dict(proxies_for(post.url))
+            proxy = requests.utils.select_proxy(post.url, proxies)
+            request = requests.Request("POST", post.url, headers=post.headers, data=post.body)
+            if "Authorization" in post.headers:
+                request.auth = _keep_header  # or a password in the URL would replace it
             with wire.carrying_this_thread():
-                post = requests.Request("POST", url, headers=dict(headers), data=body)
-                if "Authorization" in headers:
-                    post.auth = _keep_header  # or a password in the URL would replace it
                 return self._session.send(
-                    self._session.prepare_request(post),
+                    self._session.prepare_request(request),
                     stream=True,
                     allow_redirects=False,
                     timeout=(self._connect_timeout_s, None),
-                    verify=authorities.verify,
-                    proxies=dict(proxies),
+                    verify=post.authorities.verify,
+                    proxies=proxies,
                 )
         except BaseException as error:
             wire.release()
             if wire.aborted:
-                raise failure.stopped(where) from error
+                raise failure.stopped(post.where) from error
             if not isinstance(error, _FAILURES):
                 raise
-            proxy = requests.utils.select_proxy(url, proxies)
-            route = failure.Route(url, where, proxy, authorities, self._connect_timeout_s)
+            timeout_s = self._connect_timeout_s
+            route = failure.Route(post.url, post.where, proxy, post.authorities, timeout_s)
             raise failure.while_opening(error, route) from error
 
 
@@ -208,7 +223,7 @@ def _keep_header(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 
-def _headers(given: Mapping[str, str], where: str) -> Mapping[str, str]:
+def _headers(given: Mapping[str, str], where: str) -> MutableMapping[str, str]:
     """The headers to send; raises StreamError for a value HTTP cannot carry, without it."""
     headers = requests.structures.CaseInsensitiveDict(
         {

@@ -23,7 +23,7 @@ _NOT_A_URL = (
     requests.exceptions.MissingSchema,
     requests.exceptions.InvalidSchema,
     urllib3.exceptions.LocationValueError,
-    UnicodeError,
+    ValueError,  # from the URL parsers; so are the ones above in newer versions
 )
 _HUNG_UP = (
     ConnectionResetError,
@@ -33,7 +33,6 @@ _HUNG_UP = (
     ssl.SSLEOFError,
     ssl.SSLZeroReturnError,
 )
-_SLOW = (urllib3.exceptions.ConnectTimeoutError, socket.timeout)
 
 
 class Route(NamedTuple):
@@ -179,16 +178,23 @@ def _unreachable(causes: List[BaseException], route: Route) -> Optional[_Told]:
     if _first(causes, ConnectionRefusedError) is not None:
         message = f"Nothing answers at {server}: the connection was refused."
         return ErrorKind.UNREACHABLE, message, "Start the server there, or correct base_url."
-    if _first(causes, *_SLOW) is not None:
+    if any(_is_slow(cause) for cause in causes):
         message = f"{server} did not answer within {route.connect_timeout_s:g} seconds."
         hint = "Check the network connection, or raise request.connect_timeout_s."
         return ErrorKind.UNREACHABLE, message, hint
     return None
 
 
+def _is_slow(cause: BaseException) -> bool:
+    # urllib3 derives other failures to connect from its time-out, so the class is not enough.
+    timed_out = type(cause) is urllib3.exceptions.ConnectTimeoutError
+    return timed_out or isinstance(cause, socket.timeout)
+
+
 def _no_answer(causes: List[BaseException], route: Route) -> Optional[_Told]:
     server = _server(route.url)
-    if _first(causes, *_HUNG_UP) is not None:  # RemoteDisconnected is a ConnectionResetError
+    # http.client's word for no answer at all is a ConnectionResetError, too.
+    if _first(causes, *_HUNG_UP) is not None or any(map(_is_cut_status, causes)):
         message = f"{server} closed the connection before it answered."
         return ErrorKind.RESET, message, "Try again in a moment."
     if _first(causes, http.client.HTTPException, urllib3.exceptions.HTTPError) is None:
@@ -201,6 +207,12 @@ def _no_answer(causes: List[BaseException], route: Route) -> Optional[_Told]:
         message = f"What {server} sent is not HTTP."
         return ErrorKind.MALFORMED, message, "Check the port in base_url."
     return None
+
+
+def _is_cut_status(cause: BaseException) -> bool:
+    """Whether it is a status line of which not all came."""
+    line = str(cause).strip() if isinstance(cause, http.client.BadStatusLine) else ""
+    return bool(line) and line[:5] == "HTTP/"[: len(line)]
 
 
 def _odd(causes: List[BaseException], route: Route) -> _Told:

@@ -28,6 +28,7 @@ class Wire:
         self._duplicate: Optional[socket.socket] = None
         self._connected: Any = None
         self.aborted = False
+        self.reused = False  # whether the connection was kept from an earlier exchange
 
     def abort(self) -> None:
         """Wake whoever waits on the connection, whatever it waits for.
@@ -68,6 +69,7 @@ class Wire:
     @contextlib.contextmanager
     def carrying_this_thread(self) -> Iterator[None]:
         """Connections that this thread opens or takes from a pool attach themselves."""
+        self.reused = True  # until a connection is made
         _running.wire = self
         try:
             yield
@@ -93,6 +95,7 @@ class _Watched:
         except BaseException:
             connected.close()
             raise
+        _running.wire.reused = False
         return connected
 
     def request(self, *args: Any, **kwargs: Any) -> Any:

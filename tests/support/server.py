@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import ssl
+import subprocess
 import threading
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
@@ -16,7 +19,14 @@ class Pause(NamedTuple):
     event: threading.Event
 
 
+class Tell(NamedTuple):
+    """Set ``event``: all steps before this one are done."""
+
+    event: threading.Event
+
+
 DROP = object()  # close the connection with a reset
+KEEP = object()  # serve the next request on the same connection
 Step = Union[bytes, Pause, object]
 
 
@@ -69,7 +79,9 @@ USAGE = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "t
 DONE = "[DONE]"
 
 
-def reply(*values: Any, chunked: bool = True, content_type: str = "text/event-stream") -> List[Step]:
+def reply(
+    *values: Any, chunked: bool = True, content_type: str = "text/event-stream"
+) -> List[Step]:
     """The steps of a whole streamed reply with one chunk an event."""
     events = sse(*values)
     if not chunked:
@@ -83,23 +95,49 @@ def answer(text: str, chunked: bool = True) -> List[Step]:
     return reply(*words, FINISH, USAGE, DONE, chunked=chunked)
 
 
-def error(status: str, body: bytes, content_type: str = "application/json", *headers: str) -> List[Step]:
+def error(
+    status: str, body: bytes, content_type: str = "application/json", *headers: str
+) -> List[Step]:
     """The steps of an error response."""
     length = f"Content-Length: {len(body)}"
     lines = [f"HTTP/1.1 {status}", f"Content-Type: {content_type}", length, *headers, "", ""]
     return ["\r\n".join(lines).encode() + body]
 
 
+def certificate(folder: str) -> str:
+    """A file in ``folder`` with a new key and its own certificate for 127.0.0.1."""
+    path = os.path.join(folder, "server.pem")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=jpq test server"]
+        + ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+        + ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", path]
+        + ["-out", path + ".crt"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=WAIT_S,
+    )
+    with open(path, "ab") as key, open(path + ".crt", "rb") as issued:
+        key.write(issued.read())
+    return path
+
+
 class Server:
     """Serves one script a request, in order; the last one repeats.
 
     Each connection is read to the end of one request, the script's steps are sent, and the
-    connection is closed. ``seen`` lists the requests. Use as a context manager.
+    connection is closed. ``seen`` lists the requests. Use as a context manager. With a
+    ``pem`` file (see ``certificate``) it speaks https.
     """
 
-    def __init__(self, *scripts: Sequence[Step]) -> None:
+    def __init__(self, *scripts: Sequence[Step], pem: Optional[str] = None) -> None:
         self._scripts = list(scripts)
+        self._tls: Optional[ssl.SSLContext] = None
+        if pem is not None:
+            self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._tls.load_cert_chain(pem)
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
         self._threads: List[threading.Thread] = []
         self._connections: List[socket.socket] = []
         self._lock = threading.Lock()  # guards seen, _threads and _connections
@@ -108,12 +146,15 @@ class Server:
         self.errors: List[BaseException] = []
 
     @property
-    def port(self) -> int:
-        return int(self._listener.getsockname()[1])
+    def url(self) -> str:
+        scheme = "https" if self._tls else "http"
+        return f"{scheme}://127.0.0.1:{self.port}/v1"
 
     @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+    def connections(self) -> int:
+        """How many connections were made so far."""
+        with self._lock:
+            return len(self._connections)
 
     def __enter__(self) -> Server:
         self._acceptor.start()
@@ -131,7 +172,8 @@ class Server:
             connections, threads = list(self._connections), list(self._threads)
         for connection in connections:
             try:
-                connection.shutdown(socket.SHUT_RDWR)
+                # Not TLS's own, which would say goodbye to a peer that may not listen.
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
             except OSError:
                 pass  # the peer is gone already
         for thread in threads:
@@ -152,30 +194,59 @@ class Server:
 
     def _serve(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with connection:
-            try:
-                request = _read_request(connection)
-                if request is None:
-                    return
-                with self._lock:
-                    script = self._scripts[min(len(self.seen), len(self._scripts) - 1)]
-                    self.seen.append(request)
-                self._play(connection, script)
-            except (ConnectionError, OSError):
-                return  # the client hung up, which many tests make it do
+        try:
+            with self._secured(connection) as secured:
+                while self._serve_one(secured):
+                    pass
+        except OSError:
+            return  # the client hung up, which many tests make it do
 
-    def _play(self, connection: socket.socket, script: Sequence[Step]) -> None:
+    def _secured(self, connection: socket.socket) -> socket.socket:
+        if self._tls is None:
+            return connection
+        try:
+            secured = self._tls.wrap_socket(
+                connection, server_side=True, do_handshake_on_connect=False
+            )
+        except OSError:
+            connection.close()
+            raise
+        with self._lock:
+            self._connections[self._connections.index(connection)] = secured
+        try:
+            secured.do_handshake()
+        except OSError:
+            secured.close()
+            raise
+        return secured
+
+    def _serve_one(self, connection: socket.socket) -> bool:
+        """Serve one request; True when another may follow on the connection."""
+        request = _read_request(connection)
+        if request is None:
+            return False
+        with self._lock:
+            script = self._scripts[min(len(self.seen), len(self._scripts) - 1)]
+            self.seen.append(request)
+        return self._play(connection, script)
+
+    def _play(self, connection: socket.socket, script: Sequence[Step]) -> bool:
         for step in script:
+            if step is KEEP:
+                return True
             if step is DROP:
                 linger = b"\x01\x00\x00\x00\x00\x00\x00\x00"
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                return
-            if isinstance(step, Pause):
+                return False
+            if isinstance(step, Tell):
+                step.event.set()
+            elif isinstance(step, Pause):
                 if not step.event.wait(WAIT_S):
-                    return
+                    return False
             else:
                 assert isinstance(step, bytes)
                 connection.sendall(step)
+        return False
 
 
 def _read_request(connection: socket.socket) -> Optional[Seen]:
@@ -190,5 +261,8 @@ def _read_request(connection: socket.socket) -> Optional[Seen]:
     method, path, _ = lines[0].split(" ", 2)
     headers = {k.lower(): v.strip() for k, v in (line.split(":", 1) for line in lines[1:])}
     while len(body) < int(headers.get("content-length", "0")):
-        body += connection.recv(65536)
+        piece = connection.recv(65536)
+        if not piece:
+            return None
+        body += piece
     return Seen(method, path, headers, body)
