@@ -28,16 +28,19 @@ class FileLock:
         self._descriptor: Optional[int] = None
 
     def try_acquire(self) -> bool:
-        """Take the lock if nobody holds it. Raises OSError where the file cannot be opened."""
+        """Take the lock if nobody holds it. Raises OSError where the file cannot be locked."""
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if sys.platform == "win32":
                 msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
             else:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):  # POSIX, Windows: somebody holds it
             os.close(descriptor)
             return False
+        except OSError:  # a file system without locks; waiting would never end
+            os.close(descriptor)
+            raise
         self._descriptor = descriptor
         return True
 

@@ -91,15 +91,19 @@ def lease_server(
     None once ``cancellation`` is wanted. Raises StreamError where no server can be had.
     """
     folder.create()
-    with folder.start_lock() as lock:
-        if not lock.acquire(cancelled=cancellation.wanted):
-            return None
-        lease = _lease_running(folder, settings)
-        if lease is None:
-            _start(folder, weights, settings, environ, cancellation)
-            if not cancellation.wanted.is_set():
+    try:
+        with folder.start_lock() as lock:
+            if not lock.acquire(cancelled=cancellation.wanted):
+                return None
+            lease = _lease_running(folder, settings)
+            if lease is None:
+                _start(folder, weights, settings, environ, cancellation)
+                if cancellation.wanted.is_set():
+                    return None
                 lease = _lease_running(folder, settings)
-    if lease is None and not cancellation.wanted.is_set():
+    except OSError as error:
+        raise _failed(folder, error.strerror or str(error)) from error
+    if lease is None:
         raise _failed(folder, "it started but does not answer")
     return lease
 
@@ -166,15 +170,12 @@ def _start(
     command += ["--state", state_root, "--model", folder.model, "--weights", weights]
     command += ["--context", str(settings.context_size), "--threads", str(settings.threads)]
     command += ["--keep-alive", str(settings.keep_alive_s)]
-    try:
-        with folder.new_log() as log, _spawn(command, log, environ) as launcher:
-            assert launcher.stdout is not None
-            cancellation.starting(lambda: _kill_start(folder, launcher.pid))
-            # The end of the file comes too when the server dies, so this cannot hang.
-            said = launcher.stdout.readline().decode("utf-8", "replace").strip()
-            cancellation.starting(None)
-    except OSError as error:
-        raise _failed(folder, error.strerror or str(error)) from error
+    with folder.new_log() as log, _spawn(command, log, environ) as launcher:
+        assert launcher.stdout is not None
+        cancellation.starting(lambda: _kill_start(folder, launcher.pid))
+        # The end of the file comes too when the server dies, so this cannot hang.
+        said = launcher.stdout.readline().decode("utf-8", "replace").strip()
+        cancellation.starting(None)
     if said != "ready" and not cancellation.wanted.is_set():
         raise _failed(folder, said or "it ended while it was loading the model")
 

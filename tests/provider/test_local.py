@@ -324,6 +324,16 @@ def test_a_state_folder_that_cannot_be_written_is_told(tmp_path: Any) -> None:
     assert "JPQ_HOME" in caught.value.hint
 
 
+def test_a_state_folder_that_cannot_be_used_is_told(own_home: str) -> None:
+    folder = ServerFolder(own_home, "smollm2")
+    folder.create()
+    os.mkdir(os.path.join(folder.path, "start"))
+    provider = provider_for(Paths(own_home, own_home, own_home, own_home))
+    with pytest.raises(StreamError) as caught:
+        list(provider.exchange(asked("Say hello.")).events())
+    assert "Is a directory" in caught.value.message and folder.path in caught.value.where
+
+
 def test_a_stale_state_file_harms_nobody(own_home: str) -> None:
     """A dead server's file may hold a number that now belongs to somebody else: to us."""
     folder = ServerFolder(own_home, "smollm2")
