@@ -15,14 +15,9 @@ from jpq.conversation.thread import (
     ThreadToolCall,
     ThreadToolResult,
 )
-from jpq.errors import ConfigError
 from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.endpoint import join
-
-CONTINUE = (
-    "Your last answer was cut off. Go on exactly where it stopped. "
-    "Repeat nothing, and say nothing about the cut."
-)
+from jpq.provider.wire_request import CONTINUE, refuse_own_fields, request_headers
 
 _OWN_FIELDS = ("model", "messages", "stream", "tools")
 
@@ -38,28 +33,13 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
     body["stream"] = request.stream
     if request.stream and row.quirks.get("stream_options", True):
         body.setdefault("stream_options", {"include_usage": True})
-    return HttpRequest(join(row.base_url, "/chat/completions"), _headers(request, row, key), body)
-
-
-def _headers(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Dict[str, str]:
-    headers = {"Accept": "text/event-stream" if request.stream else "application/json"}
-    if key:
-        name = str(row.quirks.get("key_header", "Authorization"))
-        headers[name] = f"Bearer {key}" if name == "Authorization" else key
-    # A header that the person configured replaces ours, however it is spelt.
-    configured = {name.lower() for name in row.headers}
-    kept = {name: value for name, value in headers.items() if name.lower() not in configured}
-    return {**kept, **row.headers}
+    headers = request_headers(request, row, key)
+    return HttpRequest(join(row.base_url, "/chat/completions"), headers, body)
 
 
 def _options(options: Mapping[str, Any], row: ProviderRow) -> Iterator[Any]:
+    refuse_own_fields(options, _OWN_FIELDS, row)
     for name, value in options.items():
-        if name in _OWN_FIELDS:
-            raise ConfigError(
-                f"The option {name!r} cannot be set: jpq fills it in itself.",
-                where=f"provider {row.name}",
-                hint="Remove it from -o and from [options].",
-            )
         if name == "max_tokens":
             name = str(row.quirks.get("max_tokens_field", name))
         if value is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any, Dict
@@ -146,3 +147,15 @@ def test_what_is_no_model(text: str, words: Any) -> None:
         parse_model(text, {"fast": "groq/llama", "broken": "nothing"})
     told = "\n".join((caught.value.message, caught.value.where, caught.value.hint))
     assert all(word in told for word in words)
+
+
+def test_the_documentation_has_every_row_and_quirk() -> None:
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    with open(os.path.join(root, "docs", "providers.md"), encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    for row in ROWS:
+        (line,) = [line for line in lines if line.startswith(f"| `{row.name}` |")]
+        facts = (row.api, row.base_url, row.base_url_env, row.key_env, *row.quirks)
+        assert all(f"`{fact}`" in line for fact in facts if fact), row.name
+        for quirk in row.quirks:
+            assert any(line.startswith(f"| `{quirk}` |") for line in lines), quirk

@@ -225,3 +225,16 @@ def test_a_question_that_no_reply_matches(tmp_path: Any) -> None:
     provider = open_provider(write(tmp_path, "[[reply]]\nmatch = 'cats'"))
     with pytest.raises(ConfigError, match="no reply"):
         exchange(provider, ask("dogs"))
+
+
+def test_the_script_in_the_documentation(tmp_path: Any) -> None:
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    with open(os.path.join(root, "docs", "providers.md"), encoding="utf-8") as file:
+        blocks = file.read().split("```")
+    (script,) = [block[len("toml") :] for block in blocks if "[[reply]]" in block]
+    provider = open_provider(write(tmp_path, script))
+    assert run(provider, ask("How is the weather?")).response.stop_reason == "tool_calls"
+    assert run(provider, ask("Hi")).response.text == "Hello!"
+    second = ask("Hi", "Hello!", "And?")
+    reasons = [run(provider, second).response.stop_reason for _ in range(2)]
+    assert reasons == ["interrupted", "stop"]
