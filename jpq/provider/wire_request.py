@@ -1,0 +1,48 @@
+"""What the requests of all wire APIs have in common."""
+
+from __future__ import annotations
+
+from typing import Container, Dict, Iterable, Mapping, Optional
+
+from jpq.errors import ConfigError
+from jpq.provider.base import ProviderRequest, ProviderRow
+
+# Asks for the rest of a cut answer where the API does not go on with it by itself.
+CONTINUE = (
+    "Your last answer was cut off. Go on exactly where it stopped. "
+    "Repeat nothing, and say nothing about the cut."
+)
+
+
+def request_headers(
+    request: ProviderRequest,
+    row: ProviderRow,
+    key: Optional[str],
+    *,
+    key_header: str = "Authorization",
+    extra: Optional[Mapping[str, str]] = None,
+) -> Dict[str, str]:
+    """The headers of ``request``: ``extra``, the key, and those that the row brings.
+
+    The key goes into ``key_header`` unless the quirk of that name says otherwise. A header
+    that the person configured replaces ours, however it is spelt.
+    """
+    headers = {"Accept": "text/event-stream" if request.stream else "application/json"}
+    headers.update(extra or {})
+    if key:
+        name = str(row.quirks.get("key_header", key_header))
+        headers[name] = f"Bearer {key}" if name == "Authorization" else key
+    configured = {name.lower() for name in row.headers}
+    kept = {name: value for name, value in headers.items() if name.lower() not in configured}
+    return {**kept, **row.headers}
+
+
+def refuse_own_fields(options: Iterable[str], own: Container[str], row: ProviderRow) -> None:
+    """Raise ConfigError where an option is a field of the request that jpq fills in itself."""
+    for name in options:
+        if name in own:
+            raise ConfigError(
+                f"The option {name!r} cannot be set: jpq fills it in itself.",
+                where=f"provider {row.name}",
+                hint="Remove it from -o and from [options].",
+            )
