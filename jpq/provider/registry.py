@@ -30,6 +30,7 @@ class Api(NamedTuple):
 
 APIS: Mapping[str, Api] = {
     "openai-chat": Api("jpq.provider.openai_chat"),
+    "anthropic": Api("jpq.provider.anthropic"),
     "local": Api("jpq.provider.local", "LocalProvider"),
     "scripted": Api("jpq.provider.scripted", "ScriptedProvider"),
 }

@@ -10,6 +10,19 @@ from typing import Tuple
 
 from jpq.provider.base import ProviderRow
 
+# Anthropic's models that take a prefilled answer and reason within a budget; those since
+# 4.6 refuse the one and are told an effort instead ("Migration guide").
+_CLAUDE_BEFORE_4_6 = (
+    "claude-2*",
+    "claude-instant-*",
+    "claude-3*",
+    "claude-*-4-0",
+    "claude-*-4-1",
+    "claude-*-4-1-2*",
+    "claude-*-4-2025*",
+    "claude-*-4-5*",
+)
+
 ROWS: Tuple[ProviderRow, ...] = (
     ProviderRow(
         "openai",
@@ -18,6 +31,14 @@ ROWS: Tuple[ProviderRow, ...] = (
         base_url_env="OPENAI_BASE_URL",
         key_env="OPENAI_API_KEY",
         quirks={"max_tokens_field": "max_completion_tokens"},
+    ),
+    ProviderRow(
+        "anthropic",
+        "anthropic",
+        "https://api.anthropic.com/v1",
+        base_url_env="ANTHROPIC_BASE_URL",
+        key_env="ANTHROPIC_API_KEY",
+        quirks={"prefill": _CLAUDE_BEFORE_4_6, "budget": _CLAUDE_BEFORE_4_6},
     ),
     ProviderRow(
         "openrouter",

@@ -1,0 +1,244 @@
+"""Decodes messages, streamed or whole, from Anthropic and everyone who imitates it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Iterator, Mapping, Optional
+
+from jpq.errors import ErrorKind, StreamError
+from jpq.events.parts import (
+    INTERRUPTED,
+    LENGTH,
+    REFUSAL,
+    STOP,
+    TOOL_CALLS,
+    Finished,
+    KeepAlive,
+    Metered,
+    Started,
+    StreamEvent,
+)
+from jpq.events.usage import Usage
+from jpq.provider.anthropic_blocks import OpenBlocks
+from jpq.provider.base import Message
+from jpq.provider.failure import from_error_object
+from jpq.provider.surrogates import REPLACEMENT, mend
+
+_DONE = "[DONE]"
+_SHOWN_CHARS = 80  # of what is not JSON, in the message about it
+
+# Stop reasons of the API ("Stop reasons and fallback" in Anthropic's documentation); any
+# other, ``pause_turn`` among them, is passed on as it is.
+_REASONS: Mapping[str, str] = {
+    "end_turn": STOP,
+    "stop_sequence": STOP,
+    "max_tokens": LENGTH,
+    "model_context_window_exceeded": LENGTH,
+    "tool_use": TOOL_CALLS,
+    "refusal": REFUSAL,
+}
+
+
+class MessagesDecoder:
+    """Decodes one reply (see ``jpq.provider.base.Decoder``).
+
+    ``where`` names the provider in errors. docs/providers.md lists what is decided here.
+    """
+
+    def __init__(self, where: str = "") -> None:
+        self.ending = False
+        self.done = False
+        self._where = where
+        self._blocks = OpenBlocks()
+        self._started: Optional[Started] = None
+        self._usage: Optional[Usage] = None
+        self._reason = ""  # the provider's word for how the answer ended
+        self._details: Dict[str, Any] = {}
+        self._malformed = ""
+
+    def feed(self, message: Message) -> Iterator[StreamEvent]:
+        """The events of one message; nothing more after ``message_stop``."""
+        if self.done:
+            return iter(())
+        if self._malformed:
+            raise self._not_json(self._malformed)
+        try:
+            chunk = json.loads(message.data)
+        except (ValueError, RecursionError):
+            return self._other(message)
+        if not isinstance(chunk, dict):
+            return self._not_an_event(chunk, message.event)
+        part = self._blocks.plain_text(chunk)
+        if part is not None:
+            return iter((part,))
+        return self._event(chunk, message.event)
+
+    def feed_whole(self, value: Any) -> Iterator[StreamEvent]:
+        """The events of a reply that was not streamed: the same as if it had been."""
+        if not isinstance(value, dict) or _is_error(value, ""):
+            yield from self._not_an_event(value, "")
+        content = value.get("content") if isinstance(value, dict) else None
+        if not isinstance(content, list):
+            raise StreamError(
+                ErrorKind.MALFORMED,
+                "The server's reply holds no answer.",
+                where=self._where,
+                hint="Check that base_url belongs to an API like Anthropic's.",
+            )
+        yield from self._start(value)
+        for number, block in enumerate(content):
+            yield from self._blocks.start(number, block)
+            self._blocks.stop(number)
+        yield from self._meter(value.get("usage"))
+        self._note_ending(value)
+        yield from self._end(STOP)
+
+    def close(self) -> Iterator[StreamEvent]:
+        """The end of the bytes: an answer that was not ended by its end marker was cut."""
+        if not self.done:
+            yield from self._end(INTERRUPTED)
+
+    # What a message is
+
+    def _event(self, chunk: Mapping[str, Any], event: str) -> Iterator[StreamEvent]:
+        type = chunk.get("type") or event
+        if type == "content_block_delta":
+            yield from self._blocks.delta(chunk.get("index"), chunk.get("delta"))
+        elif type == "content_block_start":
+            yield from self._blocks.start(chunk.get("index"), chunk.get("content_block"))
+        elif type == "content_block_stop":
+            self._blocks.stop(chunk.get("index"))
+        elif type == "message_start":
+            yield from self._message_start(chunk.get("message"))
+        elif type == "message_delta":
+            self._note_ending(chunk.get("delta"))
+            yield from self._meter(chunk.get("usage"))
+        elif type == "message_stop":
+            yield from self._end(STOP)
+        elif type == "ping":
+            yield KeepAlive()
+        elif _is_error(chunk, event):
+            raise from_error_object(chunk, where=self._where)
+
+    def _other(self, message: Message) -> Iterator[StreamEvent]:
+        """A message that is not JSON."""
+        data = message.data.strip()
+        if message.event == "error":
+            raise from_error_object(data, where=self._where)
+        if data == _DONE:
+            yield from self._end(STOP)
+        elif data.startswith(":"):
+            yield KeepAlive()  # a gateway passed a comment on as data
+        elif data and not self.ending:
+            # The last message of a stream may be cut; the next one shows that it is not.
+            self._malformed = data
+
+    def _not_an_event(self, value: Any, event: str) -> Iterator[StreamEvent]:
+        """JSON, but no event: it matters only as an error."""
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            value = value[0]
+        if event == "error" or (isinstance(value, dict) and _is_error(value, event)):
+            raise from_error_object(value, where=self._where)
+        return iter(())
+
+    def _message_start(self, message: Any) -> Iterator[StreamEvent]:
+        if not isinstance(message, dict):
+            return
+        started = self._started
+        if started is not None and not self._blocks.is_empty:
+            if message.get("id") == started.message_id:
+                return  # gateways repeat the frame
+            # An intermediary lost the provider in the middle of an answer, asked again, and
+            # sends both answers in one body. The first is unusable, but has been shown.
+            raise StreamError(
+                ErrorKind.CUT,
+                "The answer broke off and another one began in its place.",
+                where=self._where,
+                hint="A gateway on the way to the provider does this. Try again: jpq --retry",
+            )
+        yield from self._start(message)
+        yield from self._meter(message.get("usage"))
+
+    def _start(self, message: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        started = Started(_word(message, "model") or None, _word(message, "id") or None)
+        if started != self._started:
+            self._started = started
+            yield started
+
+    def _meter(self, value: Any) -> Iterator[StreamEvent]:
+        usage = read_usage(value)
+        if usage != Usage():
+            known = self._usage or Usage()
+            self._usage = known.merged(usage)
+            if self._usage != known:
+                yield Metered(self._usage)
+
+    # How it ends
+
+    def _note_ending(self, delta: Any) -> None:
+        """Take the stop reason and what explains it from a message or ``message_delta``."""
+        if not isinstance(delta, dict) or not _word(delta, "stop_reason"):
+            return
+        self.ending = True
+        self._reason = _word(delta, "stop_reason")
+        if isinstance(delta.get("stop_sequence"), str):
+            self._details["stop_sequence"] = mend(delta["stop_sequence"])
+        stop = delta.get("stop_details")
+        if isinstance(stop, dict):
+            why = _word(stop, "explanation") or _word(stop, "category")
+            if why:
+                self._details["message"] = why
+
+    def _end(self, unsaid: str) -> Iterator[StreamEvent]:
+        """Finish what is open; ``unsaid`` is the reason where the provider named none."""
+        whole = unsaid != INTERRUPTED
+        reason = (_REASONS.get(self._reason, self._reason) if whole else "") or unsaid
+        if reason == STOP and self._blocks.has_calls:
+            reason = TOOL_CALLS
+        yield from self._blocks.end(whole, cut=reason == LENGTH)
+        self.ending = True
+        self.done = whole
+        details = dict(self._details)
+        if self._reason and self._reason != reason:
+            details["native"] = self._reason
+        yield Finished(reason, details)
+
+    def _not_json(self, data: str) -> StreamError:
+        shown = "".join(c if c.isprintable() else REPLACEMENT for c in data[:_SHOWN_CHARS])
+        return StreamError(
+            ErrorKind.MALFORMED,
+            f"The server sent something that is not JSON: {shown}",
+            where=self._where,
+            hint="What arrived before it is kept. Try again: jpq --retry",
+        )
+
+
+def read_usage(value: Any) -> Usage:
+    """The counts in a ``usage`` object. Input tokens do not include what the cache held."""
+    if not isinstance(value, dict):
+        return Usage()
+    details = value.get("output_tokens_details")
+    return Usage(
+        input_tokens=_count(value, "input_tokens"),
+        output_tokens=_count(value, "output_tokens"),
+        reasoning_tokens=_count(details, "thinking_tokens"),
+        cache_read_tokens=_count(value, "cache_read_input_tokens"),
+        cache_write_tokens=_count(value, "cache_creation_input_tokens"),
+    )
+
+
+def _count(holder: Any, field: str) -> Optional[int]:
+    count = holder.get(field) if isinstance(holder, dict) else None
+    is_count = isinstance(count, int) and not isinstance(count, bool) and count >= 0
+    return count if is_count else None
+
+
+def _word(value: Mapping[str, Any], key: str) -> str:
+    """The string at ``key``, or ''."""
+    found = value.get(key)
+    return mend(found) if isinstance(found, str) else ""
+
+
+def _is_error(chunk: Mapping[str, Any], event: str) -> bool:
+    """Whether ``chunk`` reports an error; relays send those of other APIs, too."""
+    return event == "error" or chunk.get("type") == "error" or bool(chunk.get("error"))

@@ -1,0 +1,155 @@
+"""Encodes a ProviderRequest for the Messages API."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from jpq.conversation.thread import Thread, ThreadToolCall
+from jpq.provider.anthropic_messages import CACHE, encode_messages, valid_name
+from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.endpoint import join
+from jpq.provider.wire_request import refuse_own_fields, request_headers
+
+VERSION = "2023-06-01"  # of the API, which has had no other since
+
+# The API wants to be told a limit. This one is room for a long answer, and with the largest
+# budget below it stays within the 32,000 tokens that the smallest current model may write.
+MAX_TOKENS = 16_000
+
+# Tokens to reason with, for models that are not told an effort but a budget.
+_BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 8_192}
+_LARGEST_BUDGET = 16_000
+_SMALLEST_BUDGET = 1_024
+
+_OWN_FIELDS = ("model", "messages", "stream", "tools", "system", "tool_choice")
+# Options of every API, which have another form here.
+_TRANSLATED = ("max_tokens", "stop", "reasoning_effort", "reasoning_budget", "parallel_tool_calls")
+_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+
+
+def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> HttpRequest:
+    """The HTTP request for ``request``. Raises ConfigError for an option that cannot be set."""
+    refuse_own_fields(request.options, _OWN_FIELDS, row)
+    hints = bool(row.quirks.get("cache_hints", True))
+    body: Dict[str, Any] = {"model": request.model}
+    body.update(_options(request, row))
+    tools = _tools(request)
+    if tools:
+        body["tools"] = tools
+        choice = _tool_choice(request)
+        if choice:
+            body["tool_choice"] = choice
+    system = _system(request.thread, hints)
+    if system:
+        body["system"] = system
+    elif tools and hints:
+        tools[-1]["cache_control"] = CACHE
+    # A prefilled answer cannot be reasoned about any more: the API refuses both at once.
+    reasons = body.get("thinking", {}).get("type") in ("enabled", "adaptive")
+    prefill = not reasons and _applies(row.quirks.get("prefill", False), request.model)
+    body["messages"] = encode_messages(request, row, prefill=prefill, cache_hints=hints)
+    body["stream"] = request.stream
+    headers = request_headers(
+        request, row, key, key_header="x-api-key", extra={"anthropic-version": VERSION}
+    )
+    return HttpRequest(join(row.base_url, "/messages"), headers, body)
+
+
+def _options(request: ProviderRequest, row: ProviderRow) -> Dict[str, Any]:
+    """The model's options; those that the API calls as other APIs do are passed through."""
+    options = {name: value for name, value in request.options.items() if value is not None}
+    fields = {name: value for name, value in options.items() if name not in _TRANSLATED}
+    fields["max_tokens"] = row.quirks.get("max_tokens", MAX_TOKENS)
+    stop = options.get("stop")
+    if stop:
+        fields["stop_sequences"] = [stop] if isinstance(stop, str) else list(stop)
+    if "thinking" not in options:
+        _add_reasoning(fields, options, _applies(row.quirks.get("budget", False), request.model))
+    if "max_tokens" in options:
+        fields["max_tokens"] = options["max_tokens"]
+    return fields
+
+
+def _add_reasoning(fields: Dict[str, Any], options: Mapping[str, Any], has_budget: bool) -> None:
+    """What ``reasoning_effort`` or ``reasoning_budget`` (tokens) means to the model.
+
+    Models before 4.6 take a budget and later ones an effort ("Adaptive thinking" and
+    "Migration guide" in Anthropic's documentation); either is translated to the other.
+    """
+    effort, budget = options.get("reasoning_effort"), options.get("reasoning_budget")
+    if effort == "none" or budget == 0:
+        fields["thinking"] = {"type": "disabled"}
+    elif effort is None and budget is None:
+        return
+    elif has_budget:
+        tokens = _BUDGETS.get(str(effort), _LARGEST_BUDGET) if budget is None else budget
+        fields["thinking"] = {"type": "enabled", "budget_tokens": tokens}
+        if isinstance(tokens, int):
+            # The reasoning counts towards the limit, which must be larger than the budget.
+            fields["max_tokens"] += max(tokens, _SMALLEST_BUDGET)
+    else:
+        word = _effort_of(budget) if effort is None else effort
+        # Unless asked for it, the newest models send signatures without any text.
+        fields["thinking"] = {"type": "adaptive", "display": "summarized"}
+        given = fields.get("output_config")
+        config = given if isinstance(given, dict) else {}
+        fields["output_config"] = {"effort": "low" if word == "minimal" else word, **config}
+
+
+def _effort_of(budget: Any) -> str:
+    """The effort that a budget of so many tokens stands for."""
+    tokens = budget if isinstance(budget, int) else _LARGEST_BUDGET
+    return next((effort for effort, most in _BUDGETS.items() if tokens <= most), "high")
+
+
+def _applies(quirk: Any, model: str) -> bool:
+    """Whether a quirk holds for ``model``: it is a flag or a list of patterns of models."""
+    if isinstance(quirk, (list, tuple)):
+        return any(fnmatchcase(model, str(pattern)) for pattern in quirk)
+    return bool(quirk)
+
+
+def _system(thread: Thread, hints: bool) -> List[Dict[str, Any]]:
+    """The system prompt. The hint on it covers the tools, which come before it."""
+    if not thread.system.strip():
+        return []
+    block: Dict[str, Any] = {"type": "text", "text": thread.system}
+    return [{**block, "cache_control": CACHE} if hints else block]
+
+
+def _tools(request: ProviderRequest) -> List[Dict[str, Any]]:
+    """The tools on offer. The API wants to know those that were called even where none is."""
+    if request.tools:
+        return [_tool(tool) for tool in request.tools]
+    return [{"name": name, "input_schema": {"type": "object"}} for name in _called(request.thread)]
+
+
+def _called(thread: Thread) -> Sequence[str]:
+    """The names of the tools called in ``thread``, each once."""
+    blocks = (block for message in thread.messages for block in message.blocks)
+    names = (valid_name(block.name) for block in blocks if isinstance(block, ThreadToolCall))
+    return list(dict.fromkeys(names))
+
+
+def _tool(tool: ToolDefinition) -> Dict[str, Any]:
+    encoded: Dict[str, Any] = {"name": tool.name}
+    if tool.description.strip():
+        encoded["description"] = tool.description
+    encoded["input_schema"] = {"type": "object", **tool.parameters}
+    return encoded
+
+
+def _tool_choice(request: ProviderRequest) -> Dict[str, Any]:
+    """How tools may be called; {} where the API's own default is meant."""
+    if not request.tools:
+        return {"type": "none"}
+    parallel = request.options.get("parallel_tool_calls")
+    choice: Dict[str, Any] = {}
+    if request.tool_choice in _CHOICES:
+        choice = {"type": _CHOICES[request.tool_choice]}
+    elif request.tool_choice:
+        choice = {"type": "tool", "name": request.tool_choice}
+    if parallel is not None and choice.get("type") != "none":
+        choice = {"type": "auto", **choice, "disable_parallel_tool_use": not parallel}
+    return choice

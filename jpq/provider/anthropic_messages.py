@@ -1,0 +1,221 @@
+"""The messages of a thread as content blocks of the Messages API.
+
+Its rules: roles alternate, each call is answered at the beginning of the next message,
+ids are made of few characters, no text is blank, and what the provider signed or encrypted
+goes back unchanged to the model that made it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Set
+
+from jpq.conversation.thread import (
+    ASSISTANT,
+    USER,
+    Message,
+    Origin,
+    ThreadBlock,
+    ThreadOpaque,
+    ThreadReasoning,
+    ThreadText,
+    ThreadToolCall,
+    ThreadToolResult,
+)
+from jpq.provider.anthropic_blocks import BLOCKS
+from jpq.provider.base import ProviderRequest, ProviderRow
+from jpq.provider.wire_request import CONTINUE
+
+CACHE: Mapping[str, str] = {"type": "ephemeral"}
+
+Block = Dict[str, Any]
+
+_INVALID = re.compile("[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 128
+# An error result must say something; a tool may fail without a word.
+_SILENT_FAILURE = "The tool failed without a message."
+
+
+def encode_messages(
+    request: ProviderRequest, row: ProviderRow, *, prefill: bool, cache_hints: bool
+) -> List[Dict[str, Any]]:
+    """The messages of ``request``.
+
+    An answer at the end is left open where the model takes that (``prefill``), or where a
+    tool that the provider runs is still at work in it; elsewhere the model is asked to go
+    on. With ``cache_hints`` the last message that will not change any more is marked.
+    """
+    encoder = _Encoder(request, row)
+    messages = encoder.messages()
+    if cache_hints:
+        _mark_last_stable(messages)
+    if messages and messages[-1]["role"] == ASSISTANT:
+        content = messages[-1]["content"]
+        open_end = prefill and content[-1]["type"] == "text"
+        if open_end:
+            # The API refuses a prefilled answer that ends with blanks.
+            content[-1] = {**content[-1], "text": content[-1]["text"].rstrip()}
+        elif not encoder.server_tool_is_running:
+            messages.append({"role": USER, "content": [{"type": "text", "text": CONTINUE}]})
+    return messages
+
+
+def valid_name(name: str) -> str:
+    """A name that the API takes, for a tool that another model may have made up."""
+    return _INVALID.sub("_", name)[:_LONGEST_NAME]
+
+
+class _Encoder:
+    def __init__(self, request: ProviderRequest, row: ProviderRow) -> None:
+        self._thread = request.thread
+        self._maker = Origin(row.name, request.model)
+        self._foreign_as_text = row.quirks.get("foreign_reasoning") == "text"
+        self._ids = _Ids()
+        verbatim = [block for message in self._thread.messages for block in self._own(message)]
+        self._uses = {block.get("id") for block in verbatim if _is_server_use(block)}
+        self._results = {block.get("tool_use_id") for block in verbatim}
+        self.server_tool_is_running = False
+
+    def messages(self) -> List[Dict[str, Any]]:
+        encoded = []
+        last = max(
+            (n for n, m in enumerate(self._thread.messages) if m.role == ASSISTANT), default=-1
+        )
+        for number, message in enumerate(self._thread.messages):
+            content = [block for part in message.blocks for block in self._block(part)]
+            if message.role == ASSISTANT:
+                content = self._settled(content, message, number == last)
+            if content:
+                encoded.append({"role": message.role, "content": content})
+        return encoded
+
+    def _own(self, message: Message) -> Iterator[Mapping[str, Any]]:
+        """The blocks of ``message`` that go back verbatim."""
+        for block in message.blocks:
+            data = _verbatim(block)
+            if data and getattr(block, "origin", None) == self._maker:
+                yield data
+
+    def _block(self, block: ThreadBlock) -> Iterable[Block]:
+        if isinstance(block, ThreadText):
+            return self._text(block)
+        if isinstance(block, ThreadToolCall):
+            return (self._call(block),)
+        if isinstance(block, ThreadToolResult):
+            return (self._result(block),)
+        if block.origin == self._maker:
+            data = _verbatim(block)
+            if data:
+                return (dict(data),)
+            if isinstance(block, ThreadReasoning) and block.opaque.get("signature"):
+                return ({"type": "thinking", "thinking": block.text, **block.opaque},)
+        elif self._foreign_as_text and isinstance(block, ThreadReasoning) and block.text.strip():
+            return ({"type": "text", "text": f"<thinking>{block.text}</thinking>"},)
+        return ()
+
+    def _text(self, block: ThreadText) -> Iterable[Block]:
+        parts = block.opaque.get(BLOCKS)
+        if block.origin == self._maker and isinstance(parts, list) and _says(parts, block.text):
+            return _not_blank(parts)
+        return ({"type": "text", "text": block.text},)
+
+    def _call(self, call: ThreadToolCall) -> Block:
+        encoded: Block = {"type": "tool_use", "id": self._ids.of(call.id)}
+        encoded.update(name=valid_name(call.name), input=call.arguments)
+        return {**call.opaque, **encoded} if call.origin == self._maker else encoded
+
+    def _result(self, result: ThreadToolResult) -> Block:
+        encoded: Block = {"type": "tool_result", "tool_use_id": self._ids.of(result.id)}
+        content = result.content
+        if result.is_error:
+            encoded["is_error"] = True
+            content = content if content.strip() else _SILENT_FAILURE
+        if content.strip():
+            encoded["content"] = content
+        return encoded
+
+    def _settled(self, content: Sequence[Block], message: Message, is_last: bool) -> List[Block]:
+        """``content`` without calls of the provider's own tools that have no result, and
+        without results that have no call; a call at the end may still be running."""
+        has_calls = any(isinstance(block, ThreadToolCall) for block in message.blocks)
+        may_run = is_last and (has_calls or self._thread.messages[-1] is message)
+        kept = []
+        for block in content:
+            if _is_server_use(block) and block.get("id") not in self._results:
+                if not may_run:
+                    continue
+                self.server_tool_is_running = True
+            elif _is_server_result(block) and block["tool_use_id"] not in self._uses:
+                continue
+            kept.append(block)
+        return kept
+
+
+class _Ids:
+    """The ids of calls as the API takes them: the same one for a call and its result."""
+
+    def __init__(self) -> None:
+        self._valid: Dict[str, str] = {}
+        self._taken: Set[str] = set()
+
+    def of(self, id: str) -> str:
+        if id not in self._valid:
+            wanted = _INVALID.sub("_", id)
+            free, number = wanted, 1
+            while free in self._taken:
+                number += 1
+                free = f"{wanted}-{number}"
+            self._valid[id] = free
+            self._taken.add(free)
+        return self._valid[id]
+
+
+def _verbatim(block: ThreadBlock) -> Mapping[str, Any]:
+    """The provider's own block that ``block`` is, or {}. It is stored as either of two kinds."""
+    if isinstance(block, ThreadOpaque):
+        data = block.data
+    elif isinstance(block, ThreadReasoning) and not block.text:
+        data = block.opaque
+    else:
+        return {}
+    return data if isinstance(data.get("type"), str) else {}
+
+
+def _is_server_use(block: Mapping[str, Any]) -> bool:
+    """Whether ``block`` calls a tool that the provider runs (``server_tool_use`` and others)."""
+    return str(block.get("type")).endswith("_tool_use")
+
+
+def _is_server_result(block: Mapping[str, Any]) -> bool:
+    """Whether ``block`` is the result of such a call (``web_search_tool_result`` and others)."""
+    return block["type"] != "tool_result" and str(block["type"]).endswith("_tool_result")
+
+
+def _says(parts: Sequence[Any], text: str) -> bool:
+    """Whether the blocks ``parts`` are the text as it is now: it may have been continued."""
+    texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
+    return all(isinstance(piece, str) for piece in texts) and "".join(map(str, texts)) == text
+
+
+def _not_blank(parts: Iterable[Mapping[str, Any]]) -> List[Block]:
+    """The blocks ``parts``, with blank ones, which the API refuses, joined to their neighbours."""
+    kept: List[Block] = []
+    blank = ""
+    for part in parts:
+        if not part["text"].strip():
+            if kept:
+                kept[-1] = {**kept[-1], "text": kept[-1]["text"] + part["text"]}
+            else:
+                blank += part["text"]
+            continue
+        kept.append({**part, "text": blank + part["text"]})
+        blank = ""
+    return kept
+
+
+def _mark_last_stable(messages: Sequence[Dict[str, Any]]) -> None:
+    """Mark the last message of the user: an answer at the end is yet to be gone on with."""
+    for message in reversed(messages):
+        if message["role"] == USER:
+            message["content"][-1] = {**message["content"][-1], "cache_control": CACHE}
+            return
