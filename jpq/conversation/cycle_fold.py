@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Set
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from jpq.conversation.event import (
     AssistantMessage,
@@ -11,6 +11,7 @@ from jpq.conversation.event import (
     Draft,
     Drafts,
     ToolCall,
+    ToolResponse,
 )
 from jpq.conversation.thread import Origin
 from jpq.events.parts import Flush, Part, StreamEvent, ToolCallStarted
@@ -23,11 +24,14 @@ from jpq.events.transcript import (
     Transcript,
 )
 
+CUT_CALL = "Not run: the answer was cut off before it was complete."
+
 
 class CycleFold:
     """Collects a cycle's stream events; readable at any moment, reading changes nothing.
 
-    ``origin`` names the provider and the model that was asked; the model that serves wins.
+    ``origin`` names the provider and the model that were asked, which every draft carries,
+    because opaque data may go back to no other. Single-threaded.
     """
 
     def __init__(self, origin: Optional[Origin] = None) -> None:
@@ -49,38 +53,39 @@ class CycleFold:
         return self._transcript.finish()
 
     def drafts(self) -> Drafts:
-        """What is to be stored, in order; blocks without any content are left out.
+        """What is to be stored, in order; blocks without content, blank text too, are left out.
 
-        In a cycle that did not end by itself, a text that was not flushed is marked
-        ``partial``, and so is every call, because calls of a cut cycle are never run.
+        In a cycle that did not end by itself no call is run: a whole one is answered as
+        such, one that was still being written is left out, and a text that was still
+        being written is marked ``partial``.
         """
-        response = self.response()
-        drafts = []
-        for index in sorted(self._seen):
-            block = self._transcript.block(index)
-            if block is None or not _has_content(block):
-                continue
-            cut = not response.is_complete and (
-                isinstance(block, ToolCallBlock) or index not in self._flushed
-            )
-            drafts.append(self._draft(block, response.model, cut))
-        return drafts
+        cut = not self.response().is_complete
+        drafts: List[Draft] = []
+        refusals: List[Draft] = []
+        for index, block in self._blocks():
+            if cut and isinstance(block, ToolCallBlock):
+                if not block.finished:
+                    continue
+                refusals.append(Draft(ToolResponse(block.call.id, CUT_CALL, is_error=True)))
+            drafts.append(self._draft(block, partial=cut and index not in self._flushed))
+        return drafts + refusals
 
-    def _draft(self, block: Block, model: Optional[str], cut: bool) -> Draft:
+    def _blocks(self) -> List[Tuple[int, Block]]:
+        blocks = ((index, self._transcript.block(index)) for index in sorted(self._seen))
+        return [(index, block) for index, block in blocks if block and _has_content(block)]
+
+    def _draft(self, block: Block, partial: bool) -> Draft:
         metadata: Dict[str, Any] = {}
         if self._origin is not None:
-            metadata["provider"] = self._origin.provider
-        if model is not None:
-            metadata["model"] = model
+            metadata.update(self._origin._asdict())
         if isinstance(block, OpaqueBlock):
             return Draft(AssistantOpaque(dict(block.data)), metadata)
         if block.metadata:
             metadata["opaque"] = dict(block.metadata)
-        if cut:
-            metadata["partial"] = True
         if isinstance(block, ToolCallBlock):
-            call = block.call
-            return Draft(ToolCall(call.id, call.name, call.arguments, call.raw), metadata)
+            return Draft(ToolCall(*block.call), metadata)
+        if partial:
+            metadata["partial"] = True
         if isinstance(block, TextBlock):
             return Draft(AssistantMessage(block.text), metadata)
         return Draft(AssistantReasoning(block.text), metadata)
@@ -91,4 +96,4 @@ def _has_content(block: Block) -> bool:
         return True
     if isinstance(block, OpaqueBlock):
         return bool(block.data)
-    return bool(block.text or block.metadata)
+    return bool(block.text.strip() or block.metadata)

@@ -12,7 +12,7 @@ type comments.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from jpq.events.usage import Usage
 
@@ -121,11 +121,13 @@ StreamEvent = Union[
 ]
 
 
-def coalesced(events: Iterable[StreamEvent]) -> List[StreamEvent]:
+def coalesced(events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
     """The same events with adjacent text of one index joined; order and text are kept.
 
     A burst of small deltas then costs its audience one event instead of thousands.
     """
+    if len(events) < 2:
+        return events
     joined: List[StreamEvent] = []
     run: List[str] = []
     index = -1

@@ -212,7 +212,7 @@ def parse_tool_call(id: str, name: str, text: str) -> ToolCallRequest:
         return ToolCallRequest(id, name, {})
     try:
         arguments = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         arguments = None
     if not isinstance(arguments, dict):
         return ToolCallRequest(id, name, {"raw": text}, raw=text)

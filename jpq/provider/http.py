@@ -135,13 +135,20 @@ class HttpExchange:
 
     def _streamed(self, chunks: Iterator[bytes], response: Response) -> Iterator[StreamEvent]:
         decoder = self._api.make_decoder(self._row)
-        for message in _FRAMINGS[self._api.FRAMING](chunks):
+        messages = _FRAMINGS[self._api.FRAMING](chunks)
+        while not decoder.done:
+            try:
+                message = next(messages, None)
+            except StreamError:
+                if not decoder.ending:
+                    raise
+                message = None  # what was lost came after the end of the answer
+            if message is None:
+                yield from decoder.close()
+                return
             yield from decoder.feed(message)
             self.ending = decoder.ending
-            if decoder.done:
-                response.finish()
-                return
-        yield from decoder.close()
+        response.finish()
 
     def _whole(self, chunks: Iterator[bytes]) -> Iterator[StreamEvent]:
         text = b"".join(chunks).decode("utf-8-sig", "replace").strip()

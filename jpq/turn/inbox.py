@@ -43,7 +43,5 @@ class Inbox:
 
     def take_ready(self) -> Any:
         """An item that is already there, or None. Main thread only."""
-        try:
-            return self._queue.get_nowait()
-        except queue.Empty:
-            return None
+        # The only consumer asks, so what is there stays there until it is taken.
+        return None if self._queue.empty() else self._queue.get_nowait()

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence
 
+from jpq.conversation.cycle_fold import CycleFold
 from jpq.conversation.event import Draft, ToolResponse, TurnEnd
 from jpq.conversation.thread import Origin
 from jpq.errors import JpqError, WriteError
 from jpq.events.parts import STOP, TOOL_CALLS, StreamEvent, coalesced
-from jpq.events.turn import Complete, Notice, TokenUpdate, ToolResult, TurnEvent, Waiting
+from jpq.events.turn import (
+    Complete,
+    Error,
+    Notice,
+    TokenUpdate,
+    ToolResult,
+    TurnEvent,
+    Waiting,
+)
 from jpq.events.usage import Usage, total_usage
 from jpq.interrupt.signals import Interrupt
 from jpq.provider.base import Exchange, ModelRef, Provider, ProviderRequest
@@ -19,7 +28,6 @@ from jpq.tools.coordinator import ToolAnswered, ToolCoordinator
 from jpq.turn import ending
 from jpq.turn.coordinator import Act, Answer, Phase, Trigger, TurnCoordinator
 from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
-from jpq.turn.event_builder import EventBuilder
 from jpq.turn.inbox import Inbox
 from jpq.turn.narrator import Narrator
 
@@ -57,6 +65,7 @@ class TurnLoop:
         self._journal = journal
         self._provider = provider
         self._model = model
+        self._origin = Origin(*model)
         self._make_request = make_request
         self._tools = tools
         self._inbox = inbox
@@ -65,7 +74,7 @@ class TurnLoop:
         self._choose = choose
         self._coordinator = TurnCoordinator()
         self._cycle = ResilientCycle(inbox, self, settings.times, settings.limits)
-        self._builder = EventBuilder(model)
+        self._fold = CycleFold(self._origin)
         self._narrator = Narrator(show)
         self._todo: Deque[Act] = deque()
         self._mark: Any = None
@@ -80,13 +89,10 @@ class TurnLoop:
         self._write_error: Optional[WriteError] = None
 
     def run(self, requests: Sequence[Draft]) -> ending.TurnOutcome:
-        """Commit ``requests`` and answer them; with none, answer the unfinished turn.
-
-        Raises WriteError when not even the request can be saved.
-        """
+        """Commit ``requests`` and answer them; with none, answer the unfinished turn."""
         self._mark = self._journal.mark()
         if requests:
-            self._journal.commit(requests)
+            self._commit(requests)
         self._continues = not requests
         self._move(Trigger.START)
         perform = {
@@ -130,8 +136,8 @@ class TurnLoop:
     def _open_exchange(self) -> Exchange:
         tools = self._cycles < self._settings.max_cycles
         request = self._make_request(tools, self._continues)
-        self._builder = EventBuilder(self._model)
-        self._saving(self._journal.begin_cycle, Origin(*self._model))
+        self._fold = CycleFold(self._origin)
+        self._saving(self._journal.begin_cycle, self._origin)
         self._narrator.attempt_begins(continues=request.thread.continues)
         self._continues = request.thread.continues
         return self._provider.exchange(request)
@@ -143,8 +149,8 @@ class TurnLoop:
             joined = coalesced(events)
             self._saving(self._journal.record, joined)
             for event in joined:
-                self._builder.feed(event)
                 self._narrator.tell(event)
+                self._fold.feed(event)
 
     def retrying(self, retry: Any) -> None:
         """Keep what was shown, and say why and when the next attempt is made."""
@@ -170,7 +176,8 @@ class TurnLoop:
 
     def _commit_cycle(self) -> None:
         response = self._take_response()
-        self._commit(self._builder.drafts())
+        self._commit(self._fold.drafts())
+        self._fold = CycleFold(self._origin)
         self._cycles += 1
         calls = self._journal.unanswered_tool_calls()
         if not calls:
@@ -179,17 +186,17 @@ class TurnLoop:
         self._todo.extend(self._coordinator.evaluate(tuple(call.id for call in calls)))
 
     def _keep_partial(self) -> None:
-        drafts = self._builder.partial_drafts()
+        drafts = self._fold.drafts()
         if drafts:
             self._take_response()
             self._commit(drafts)
         else:
             self._saving(self._journal.discard_inflight)
-        self._builder = EventBuilder(self._model)
+        self._fold = CycleFold(self._origin)
 
     def _take_response(self) -> Any:
         """The attempt's response, with its text, usage and model added to the turn's."""
-        response = self._builder.response()
+        response = self._fold.response()
         self._served = response.model
         self._finish_reason = response.stop_reason
         self._usages.append(response.usage)
@@ -284,4 +291,5 @@ class TurnLoop:
         except WriteError as error:
             if self._write_error is None:
                 self._write_error = error
-                self._show(Notice(f"{error.message} The answer goes on, but is not saved."))
+                told = f"{error.message} The answer goes on, but is not saved."
+                self._show(Error(error.word, told, error.where, error.hint))

@@ -7,7 +7,7 @@ from typing import Any, List
 
 import pytest
 
-from jpq.conversation.cycle_fold import CycleFold
+from jpq.conversation.cycle_fold import CUT_CALL, CycleFold
 from jpq.conversation.event import (
     AssistantMessage,
     AssistantOpaque,
@@ -137,7 +137,7 @@ def test_configuration_is_the_base_and_every_change_since() -> None:
 
 
 ORIGIN = Origin("openai", "asked")
-SERVED = {"provider": "openai", "model": "served"}
+ASKED = {"provider": "openai", "model": "asked"}
 CYCLE = [
     Started("served"),
     Part(0, ReasoningDelta("hm")),
@@ -161,25 +161,28 @@ def fold(*events: Any) -> List[Draft]:
 
 def test_a_finished_cycle_is_folded_whole() -> None:
     assert fold(*CYCLE, Finished(STOP)) == [
-        Draft(AssistantReasoning("hm"), {**SERVED, "opaque": {"signature": "s"}}),
-        Draft(AssistantMessage("Hello"), SERVED),
-        Draft(ToolCall("1", "greet", {"a": 1}), SERVED),
-        Draft(AssistantOpaque({"type": "b"}), SERVED),
+        Draft(AssistantReasoning("hm"), {**ASKED, "opaque": {"signature": "s"}}),
+        Draft(AssistantMessage("Hello"), ASKED),
+        Draft(ToolCall("1", "greet", {"a": 1}), ASKED),
+        Draft(AssistantOpaque({"type": "b"}), ASKED),
     ]
 
 
-def test_in_a_cut_cycle_what_was_not_flushed_is_partial_and_so_is_every_call() -> None:
-    assert [(type(d.event), "partial" in d.metadata) for d in fold(*CYCLE)] == [
+def test_in_a_cut_cycle_an_open_text_is_partial_and_a_whole_call_is_answered_as_not_run() -> None:
+    drafts = fold(*CYCLE)
+    assert [(type(d.event), "partial" in d.metadata) for d in drafts] == [
         (AssistantReasoning, False),
         (AssistantMessage, True),
-        (ToolCall, True),
+        (ToolCall, False),
         (AssistantOpaque, False),
+        (ToolResponse, False),
     ]
+    assert drafts[-1].event == ToolResponse("1", CUT_CALL, is_error=True)
 
 
-def test_a_call_that_was_still_being_written() -> None:
-    (draft,) = fold(ToolCallStarted(0, "1", "greet"), ToolArgumentsDelta(0, '{"a'))
-    assert draft == Draft(
-        ToolCall("1", "greet", {"raw": '{"a'}, '{"a'),
-        {"provider": "openai", "model": "asked", "partial": True},
-    )
+def test_a_call_that_was_still_being_written_is_left_out() -> None:
+    assert fold(ToolCallStarted(0, "1", "greet"), ToolArgumentsDelta(0, '{"a')) == []
+
+
+def test_blank_text_is_left_out() -> None:
+    assert fold(Part(0, MessageDelta(" \n")), Part(1, ReasoningDelta("")), Finished(STOP)) == []
