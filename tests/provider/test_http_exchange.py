@@ -219,7 +219,7 @@ def test_a_reply_cut_at_any_byte_is_never_complete(framing: str) -> None:
         provider.close()
 
 
-@pytest.mark.parametrize("sent", [0, 1, 2])
+@pytest.mark.parametrize("sent", [0, 1])
 def test_a_reset_keeps_what_had_come(exchange: Open, sent: int) -> None:
     reached = threading.Event()
     steps = _streamed(*ANSWER)[: sent + 1] if sent else []
@@ -235,6 +235,20 @@ def test_a_reset_keeps_what_had_come(exchange: Open, sent: int) -> None:
     assert words == ["one", "two"][:sent]
     assert caught.value.kind is (ErrorKind.CUT if sent else ErrorKind.RESET)
     assert caught.value.retryable and "prov, http://127.0.0.1" in caught.value.where
+
+
+def test_a_reset_after_the_answer_said_how_it_ends_is_the_decoders_to_judge(
+    exchange: Open,
+) -> None:
+    """A server that resets the connection after the finish reason, before [DONE]."""
+    reached = threading.Event()
+    events: List[StreamEvent] = []
+    with Server([*_streamed(*ANSWER)[:3], Pause(reached), DROP]) as server:
+        for event in exchange(server).events():
+            events.append(event)
+            if len(_words(events)) == 2:
+                reached.set()
+    assert events[-1] == Finished(INTERRUPTED)  # what this decoder says when it is closed
 
 
 def test_abort_ends_the_events(exchange: Open) -> None:
