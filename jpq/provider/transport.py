@@ -59,6 +59,8 @@ class Response:
         self.status = int(reply.status_code)
         self.headers: Mapping[str, str] = reply.headers
         self.url = str(reply.url)
+        # Undoing nothing has a price for each read, and most replies are read in many.
+        self._packed = "Content-Encoding" in reply.headers
 
     def chunks(self) -> Iterator[bytes]:
         """The body's bytes as soon as they arrive, decompressed.
@@ -67,11 +69,10 @@ class Response:
         looks the same. Raises StreamError when the body is cut, undecodable or too large,
         and when the wire was aborted.
         """
-        read = self._reply.raw.read1
         received = 0
         while True:
             try:
-                chunk = read(_READ_BYTES, decode_content=True)
+                chunk = self._read()
             except _FAILURES as error:
                 if self._wire.aborted:
                     raise failure.stopped(self._where) from error
@@ -85,6 +86,14 @@ class Response:
         if self._wire.aborted:
             raise failure.stopped(self._where)
 
+    def _read(self) -> bytes:
+        """What is there, at least a byte; empty at the end of the body.
+
+        Only ``read1`` hands on what came without waiting for its buffer to fill.
+        """
+        read: bytes = self._reply.raw.read1(_READ_BYTES, decode_content=self._packed)
+        return read
+
     def finish(self) -> None:
         """Close a reply whose content is complete, keeping the connection when it allows that.
 
@@ -96,7 +105,7 @@ class Response:
         try:
             if ends_by_itself and self._wire.limit_reads(_LINGER_S):
                 for _ in range(_LINGER_READS):
-                    if not raw.read1(_READ_BYTES):
+                    if not self._read():
                         break
         except _FAILURES:
             pass  # too slow or gone: closed like any other

@@ -166,6 +166,18 @@ def test_gzip_is_undone_as_it_arrives(transport: Transport) -> None:
         assert _body(transport, server.url) == b"text " * 1000
 
 
+def test_a_compressed_reply_can_be_finished_early(transport: Transport) -> None:
+    packed = gzip.compress(b"text " * 1000)
+    start = head(headers=["Content-Encoding: gzip"])
+    with Server([start, chunk(packed[:-9]), chunk(packed[-9:]), LAST_CHUNK, KEEP]) as server:
+        for _ in range(2):
+            response = _open(transport, server.url)
+            assert next(response.chunks()).startswith(b"text ")
+            response.finish()
+        assert server.connections == 1
+        transport.close()
+
+
 def test_broken_gzip_is_malformed(transport: Transport) -> None:
     start = head(headers=["Content-Encoding: gzip"])
     with Server([start, chunk(b"this is not gzip"), LAST_CHUNK]) as server:
