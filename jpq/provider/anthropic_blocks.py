@@ -8,7 +8,7 @@ its text goes on in the next block, and whether the output limit cut its call.
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Type, Union
 
 from jpq.events.parts import (
     Flush,
@@ -29,8 +29,12 @@ TEXT, THINKING, CALL = "text", "thinking", "tool_use"
 # Metadata of a text: the content blocks it was sent as, where they carry citations.
 BLOCKS = "blocks"
 
-# The field of a block and of its deltas that arrives in pieces.
+# The field of a block and of its deltas that arrives in pieces, and what it says.
 _FIELDS = {TEXT: "text", THINKING: "thinking"}
+_PAYLOADS: Mapping[str, Type[Union[MessageDelta, ReasoningDelta]]] = {
+    TEXT: MessageDelta,
+    THINKING: ReasoningDelta,
+}
 _DELTAS = {
     "text_delta": (TEXT, "text"),
     "citations_delta": (TEXT, ""),
@@ -48,6 +52,9 @@ class _Open:
 
     def __init__(self, kind: str, block: Mapping[str, Any]) -> None:
         self.kind = kind
+        self.delta = f"{kind}_delta" if kind in _FIELDS else "input_json_delta"
+        self.field = _FIELDS.get(kind, "partial_json")
+        self.payload = _PAYLOADS.get(kind, MessageDelta)
         self.block: Dict[str, Any] = dict(block)
         self.earlier: List[Dict[str, Any]] = []
         self.index: Optional[int] = None
@@ -94,22 +101,24 @@ class OpenBlocks:
         """Whether nothing has been said yet."""
         return self._open is None and not self._indices
 
-    def plain_text(self, chunk: Mapping[str, Any]) -> Optional[Part]:
-        """The event of a delta that only goes on with the open text, as most do; else None."""
+    def plain_delta(self, chunk: Mapping[str, Any]) -> Optional[StreamEvent]:
+        """The event of a delta that only goes on with the open block, as most do; else None."""
         block = self._open
-        if block is None or block.kind != TEXT or block.index is None or block.held:
+        if block is None or block.index is None or block.held:
             return None
         try:
             delta = chunk["delta"]
-            text = delta["text"]
-            if delta["type"] != "text_delta" or chunk["index"] != self._number or not text:
+            text = delta[block.field]
+            if delta["type"] != block.delta or chunk["index"] != self._number or not text:
                 return None
             if not text.isascii() and has_surrogates(text):
                 return None
         except (KeyError, TypeError, AttributeError):
             return None  # some other shape, which ``delta`` takes apart
         block.pieces.append(text)
-        return Part(block.index, MessageDelta(text))
+        if block.kind == CALL:
+            return ToolArgumentsDelta(block.index, text)
+        return Part(block.index, block.payload(text))
 
     def start(self, number: Any, block: Any) -> Iterator[StreamEvent]:
         """A block begins. Some servers send it whole at once, deltas or not."""
@@ -179,7 +188,7 @@ class OpenBlocks:
         if block.index is None:
             block.index = self._next_index()
         block.pieces.append(text)
-        return Part(block.index, MessageDelta(text) if block.kind == TEXT else ReasoningDelta(text))
+        return Part(block.index, block.payload(text))
 
     def _note(self, type: str, delta: Mapping[str, Any]) -> None:
         """A citation or signature of the open block."""

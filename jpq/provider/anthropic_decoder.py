@@ -68,9 +68,9 @@ class MessagesDecoder:
             return self._other(message)
         if not isinstance(chunk, dict):
             return self._not_an_event(chunk, message.event)
-        part = self._blocks.plain_text(chunk)
-        if part is not None:
-            return iter((part,))
+        event = self._blocks.plain_delta(chunk)
+        if event is not None:
+            return iter((event,))
         return self._event(chunk, message.event)
 
     def feed_whole(self, value: Any) -> Iterator[StreamEvent]:
