@@ -47,9 +47,13 @@ class TurnSetup(NamedTuple):
 
 
 def open_provider(
-    model: ModelRef, config: Config, paths: Paths, environ: Mapping[str, str]
+    model: ModelRef,
+    config: Config,
+    paths: Paths,
+    environ: Mapping[str, str],
+    learn_key: Callable[[str], None],
 ) -> Provider:
-    """The provider of ``model``, with its key. Sends nothing.
+    """The provider of ``model``, with its key, which ``learn_key`` is told. Sends nothing.
 
     Raises ConfigError for a provider that is not known, DeniedError for a missing key.
     """
@@ -67,6 +71,8 @@ def open_provider(
             f"There is no API key for {name}.",
             hint=" or ".join(key_ways(name, row.key_env)),
         )
+    if key is not None:
+        learn_key(key.value)
     return _http_provider(row, None if key is None else key.value, config)
 
 

@@ -7,6 +7,7 @@ import sys
 from typing import BinaryIO, Mapping, Optional
 
 from jpq.config.paths import Paths, find_paths
+from jpq.errors import WriteError
 
 
 class Environment:
@@ -48,8 +49,16 @@ class Environment:
         return find_paths(self.environ)
 
     def out(self, text: str) -> None:
-        """Write ``text`` to stdout as UTF-8 or the locale's encoding, replacing what it lacks."""
-        _write(self.stdout, sys.stdout, text)
+        """Write ``text`` to stdout as UTF-8 or the locale's encoding, replacing what it lacks.
+
+        Raises BrokenPipeError when its reader is gone, else WriteError.
+        """
+        try:
+            _write(self.stdout, sys.stdout, text)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise WriteError(f"Cannot write to stdout: {error.strerror}.") from error
 
     def tell(self, text: str) -> None:
         """Write a line to stderr; when nobody can read it, it is lost."""

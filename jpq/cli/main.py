@@ -13,6 +13,9 @@ from typing import List, NoReturn, Optional
 
 from jpq import __version__
 
+_BROKEN_PIPE = 141  # as in jpq.errors, which --version does not load
+_CANNOT_WRITE = 74
+
 
 def main(argv: Optional[List[str]] = None) -> NoReturn:
     """Run ``jpq`` with ``argv`` (default: the process's) and end the process.
@@ -22,9 +25,11 @@ def main(argv: Optional[List[str]] = None) -> NoReturn:
     for a reader thread that is still connecting.
     """
     gc.disable()  # nothing that starting up creates is garbage
+    _occupy_closed_descriptors()
     arguments = sys.argv[1:] if argv is None else argv
     if arguments == ["--version"]:
-        sys.stdout.write(f"jpq {__version__}\n")
+        if sys.stdout is not None:
+            sys.stdout.write(f"jpq {__version__}\n")
         end_process(0)
     from jpq.cli.run import run  # --version must not pay for it
 
@@ -32,11 +37,35 @@ def main(argv: Optional[List[str]] = None) -> NoReturn:
 
 
 def end_process(code: int) -> NoReturn:
-    """Flush what Python still buffers and leave with ``code``."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None:
-                stream.flush()
-        except OSError:
-            pass  # its reader is gone; the code already says how the run ended
+    """Flush what Python still buffers and leave with ``code``, or with why that failed."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        code = code or _BROKEN_PIPE
+    except OSError as error:
+        if code == 0:
+            code = _CANNOT_WRITE
+            _tell(f"jpq: Cannot write to stdout: {error.strerror}.\n")
+    _tell("")
     os._exit(code)
+
+
+def _occupy_closed_descriptors() -> None:
+    """Put the null device where stdin, stdout or stderr is closed.
+
+    Otherwise the next file that is opened gets that number, and whatever writes to stderr
+    at a low level writes into a conversation.
+    """
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if stream is None:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+
+
+def _tell(text: str) -> None:
+    try:
+        if sys.stderr is not None:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+    except OSError:
+        pass  # nobody is left to be told

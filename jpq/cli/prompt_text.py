@@ -6,9 +6,10 @@ import importlib
 import os
 import select
 import sys
+import time
 from typing import BinaryIO, Callable, List, Mapping, Optional, Sequence
 
-from jpq.errors import UsageError
+from jpq.errors import BadInputError, UsageError
 
 _TELL_AFTER_S = 2.0
 _READ_BYTES = 65536
@@ -23,54 +24,78 @@ def gather_prompt(
     environ: Mapping[str, str],
     interactive: bool,
     tell: Callable[[str], None],
+    tell_after_s: float = _TELL_AFTER_S,
 ) -> str:
     """The text to send; never blank.
 
     With words given, a pipe that stays silent is given up after ``wait_s`` seconds; the
-    word ``-`` waits for stdin without limit. ``tell`` gets lines for the person. Raises
-    UsageError when there is nothing to ask.
+    word ``-`` waits for stdin without limit. ``tell`` gets lines for the person, one of
+    them when reading takes longer than ``tell_after_s``. Raises UsageError when there is
+    nothing to ask.
     """
     explicit = "-" in words
     text = " ".join(word for word in words if word != "-")
     piped = ""
     if stdin is not None and (explicit or not stdin.isatty()):
         limit = None if explicit or not text.strip() else wait_s
-        piped = _decode(_read_all(stdin, limit, tell), tell)
+        piped = _decode(_Pipe(stdin, tell, tell_after_s).read(limit), tell)
     blocks = [block for block in (text, piped) if block.strip()]
     if not blocks and not explicit and interactive and (stdin is None or stdin.isatty()):
         blocks = [_ask(stdin, environ, tell)]
     prompt = "\n\n".join(block.strip("\n") for block in blocks)
     if not prompt.strip():
-        raise UsageError("There is no prompt.", hint=USAGE_HINT)
+        raise UsageError("There is no question.", hint=USAGE_HINT)
     return prompt
 
 
-def _read_all(stdin: BinaryIO, limit_s: Optional[float], tell: Callable[[str], None]) -> bytes:
-    """All of stdin; b"" when its first byte or end does not come within ``limit_s``."""
-    descriptor = stdin.fileno()
-    if sys.platform != "win32":  # select there takes sockets only; reading just waits
-        if not _readable(descriptor, _first_wait(limit_s)):
-            tell("Waiting for stdin (an open pipe); the prompt's words alone would do.")
-            rest = None if limit_s is None else limit_s - _TELL_AFTER_S
-            if not _readable(descriptor, rest):
-                tell(f"Nothing came on stdin in {limit_s:g} s; going on without. Use - to wait.")
-                return b""
-    pieces: List[bytes] = []
-    while True:
-        piece = os.read(descriptor, _READ_BYTES)
-        if not piece:
-            return b"".join(pieces)
-        pieces.append(piece)
+class _Pipe:
+    """Reads stdin to its end and says after ``tell_after_s`` seconds what it waits for."""
 
+    def __init__(self, file: BinaryIO, tell: Callable[[str], None], tell_after_s: float) -> None:
+        self._descriptor = file.fileno()
+        self._tell = tell
+        self._tell_at: Optional[float] = time.monotonic() + tell_after_s
+        if os.isatty(self._descriptor):
+            self._tell_at = None  # the person who types knows
+            tell("Reading from the terminal; Ctrl+D ends it.")
 
-def _first_wait(limit_s: Optional[float]) -> float:
-    return _TELL_AFTER_S if limit_s is None else min(_TELL_AFTER_S, limit_s)
+    def read(self, limit_s: Optional[float]) -> bytes:
+        """All of it; b"" when neither its first byte nor its end comes within ``limit_s``.
 
+        Raises BadInputError for a stdin that cannot be read.
+        """
+        if limit_s is not None and not self._ready(limit_s):
+            self._tell(f"Nothing came on stdin in {limit_s:g} s; going on without it. - waits.")
+            return b""
+        pieces: List[bytes] = []
+        try:
+            while True:
+                self._ready(None)
+                piece = os.read(self._descriptor, _READ_BYTES)
+                if not piece:
+                    return b"".join(pieces)
+                pieces.append(piece)
+        except OSError as error:
+            raise BadInputError(
+                f"stdin cannot be read: {error.strerror}.",
+                hint="Use < /dev/null if nothing is to be read from it.",
+            ) from error
 
-def _readable(descriptor: int, seconds: Optional[float]) -> bool:
-    if seconds is not None and seconds < 0:
-        return False
-    return bool(select.select([descriptor], [], [], seconds)[0])
+    def _ready(self, seconds: Optional[float]) -> bool:
+        """Whether a byte or the end comes within ``seconds`` (None: wait for it)."""
+        if sys.platform == "win32":  # select there takes sockets only; reading just waits
+            return True
+        end = None if seconds is None else time.monotonic() + seconds
+        if self._tell_at is not None and (end is None or self._tell_at < end):
+            if self._readable_by(self._tell_at):
+                return True
+            self._tell_at = None
+            self._tell("Waiting for stdin to end; it is a pipe that is still open.")
+        return self._readable_by(end)
+
+    def _readable_by(self, end: Optional[float]) -> bool:
+        left = None if end is None else max(0.0, end - time.monotonic())
+        return bool(select.select([self._descriptor], [], [], left)[0])
 
 
 def _decode(data: bytes, tell: Callable[[str], None]) -> str:
@@ -88,6 +113,6 @@ def _ask(stdin: Optional[BinaryIO], environ: Mapping[str, str], tell: Callable[[
     if command is not None:
         return str(editor.edit_text("", ".md", command))
     if stdin is None:
-        raise UsageError("There is no prompt.", hint=USAGE_HINT)
+        raise UsageError("There is no question.", hint=USAGE_HINT)
     tell("Your question (one line; Ctrl+C leaves):")
     return _decode(stdin.readline(), tell)

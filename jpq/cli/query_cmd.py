@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import time
-from typing import Optional
+from typing import Any, Optional
 
+from jpq import __version__
+from jpq.cli.early_end import EarlyEnd
 from jpq.cli.environment import Environment
+from jpq.cli.log import LoggedProvider, LoggedRenderer, RunLog, known_secrets
 from jpq.cli.query_setup import NoModelError, Query, prepare
 from jpq.config.load import Config
-from jpq.errors import ExitCode, JpqError
+from jpq.errors import JpqError
 from jpq.events.turn import Error, Notice, Result
 from jpq.events.usage import Usage
 from jpq.interrupt.signals import end_by_signal
@@ -20,86 +24,125 @@ from jpq.render.views import make_view
 from jpq.render.worker import Renderer, View
 from jpq.session import TurnSetup, run_turn
 from jpq.terminal.caps import find_caps, observe
+from jpq.turn.ending import TurnOutcome, of_error
 from jpq.turn.inbox import Inbox
 
 # By now everything is written, unless a signal said not to wait for that.
 _CLOSE_WAIT_S = 0.2
+_FLUSH_WAIT_S = 5.0
 
 
 def run(args: argparse.Namespace, env: Environment) -> int:
-    """Run one turn; its exit code. Ends the process by the signal that ended the turn."""
-    deadline = None if args.timeout is None else time.monotonic() + args.timeout
+    """Run one turn; its exit code. Ends the process by the signal that ended the turn.
+
+    Raises what comes before the turn: JpqError, or a BaseException for a signal.
+    """
+    started = time.monotonic()
+    log = RunLog(known_secrets(env.environ, env.paths))
+    log.open(env, args.log_file, tell_failure=args.log_file is not None)
     try:
-        query = prepare(args, env)
-    except NoModelError as error:
-        return _show_ways_on(args, env, error)
-    except JpqError as error:
-        if args.format not in ("json", "jsonl"):
+        with EarlyEnd(started) as early:
+            query = prepare(args, env, log.secrets, early.limit)
+        log.info("jpq %s asks %s, conversation %s", __version__, query.model, query.journal.id)
+        outcome = _answer(query, args, env, log, early.deadline)
+        _log_ending(log, outcome, time.monotonic() - started)
+    except NoModelError:
+        if args.format in ("json", "jsonl"):
             raise
-        return _fail_for_programs(args, env, error)
-    return _answer(query, args, env, deadline)
-
-
-def _answer(
-    query: Query, args: argparse.Namespace, env: Environment, deadline: Optional[float]
-) -> int:
-    inbox = Inbox()
-    renderer = Renderer(_view(args, env, query.config), inbox.post)
-    try:
-        if query.unsaved is not None:
-            message = query.unsaved.message
-            renderer.show(Notice(f"{message} The answer is shown, but not saved."))
-        setup = TurnSetup(
-            config=query.config,
-            model=query.model,
-            provider=query.provider,
-            journal=query.journal,
-            stream=not args.no_stream,
-            deadline=deadline,
-        )
-        outcome = run_turn(setup, query.requests, inbox, renderer)
+        for line in ways_on(env.environ):
+            env.tell(line)
+        return int(NoModelError.exit_code)
+    except BaseException as error:
+        log.failure(error)
+        raise
     finally:
-        query.journal.close()
-        renderer.close(_CLOSE_WAIT_S)
+        log.close()
     if outcome.signum is not None:
         end_by_signal(outcome.signum)
-    if query.unsaved is not None and outcome.ending.exit_code == ExitCode.OK:
-        return int(query.unsaved.exit_code)
     return outcome.ending.exit_code
 
 
-def _view(args: argparse.Namespace, env: Environment, config: Optional[Config]) -> View:
+def _answer(
+    query: Query,
+    args: argparse.Namespace,
+    env: Environment,
+    log: RunLog,
+    deadline: Optional[float],
+) -> TurnOutcome:
+    inbox = Inbox()
+    renderer = LoggedRenderer(log, _view(args, env, query.config), inbox.post)
+    setup = TurnSetup(
+        config=query.config,
+        model=query.model,
+        provider=LoggedProvider(query.provider, log),
+        journal=query.journal,
+        stream=not args.no_stream,
+        deadline=deadline,
+    )
+    fault: Optional[Exception] = None
+    try:
+        if args.verbose:
+            renderer.show(Notice(_where_saved(query)))
+        outcome = run_turn(setup, query.requests, inbox, renderer)
+    except Exception as error:
+        fault = error
+        outcome = _broken_off(error, renderer)
+    finally:
+        query.journal.close()
+        renderer.close(_CLOSE_WAIT_S)
+    if fault is not None:
+        log.failure(fault)
+        if args.verbose > 1:
+            _failure().tell_traceback(env, fault)
+    return outcome
+
+
+def _broken_off(error: Exception, renderer: Renderer) -> TurnOutcome:
+    """The outcome of a turn that a fault ended, told on every channel like any other."""
+    told: JpqError = _failure().as_error(error)
+    ending = of_error(told)
+    renderer.show(Error(told.word, told.message, told.where, told.hint))
+    renderer.show(Result(ending.status, "", None, Usage(), None, ending.exit_code))
+    renderer.flush(_FLUSH_WAIT_S)
+    return TurnOutcome(ending, None, "", Usage(), None)
+
+
+def _failure() -> Any:
+    # Needed by a run that broke only.
+    return importlib.import_module("jpq.cli.failure")
+
+
+def _where_saved(query: Query) -> str:
+    folder = query.journal.folder
+    return "nothing is saved" if folder is None else f"saved in {folder}"
+
+
+def _log_ending(log: RunLog, outcome: TurnOutcome, seconds: float) -> None:
+    log.info(
+        "ended after %.1f s: %s, finish reason %s, exit code %d, served by %s, %s",
+        seconds,
+        outcome.ending.status,
+        outcome.finish_reason,
+        outcome.ending.exit_code,
+        outcome.model,
+        outcome.usage.to_json() or "no usage reported",
+    )
+
+
+def _view(args: argparse.Namespace, env: Environment, config: Config) -> View:
     caps = find_caps(
         env.environ,
         observe(env.stdout, getattr(sys.stdout, "encoding", None)),
         observe(env.stderr, getattr(sys.stderr, "encoding", None)),
         args.format,
-        args.color,
+        config["style.color"],
     )
-    options = ViewOptions(quiet=args.quiet, verbose=args.verbose > 0)
-    if config is not None:
-        options = options._replace(
-            reasoning=config["style.reasoning"],
-            tool_result=config["style.tool.result"],
-            sanitize=config["style.sanitize"],
-        )
+    options = ViewOptions(
+        reasoning=config["style.reasoning"],
+        tool_result=config["style.tool.result"],
+        sanitize=config["style.sanitize"],
+        usage=args.usage,
+        quiet=args.quiet,
+        verbose=args.verbose > 0,
+    )
     return make_view(args.format, env.stdout, env.stderr, caps, options)
-
-
-def _fail_for_programs(args: argparse.Namespace, env: Environment, error: JpqError) -> int:
-    """A failure before the turn, in the format that was asked for: a program that reads it
-    always finds a result."""
-    code = int(error.exit_code)
-    renderer = Renderer(_view(args, env, None), Inbox().post)
-    renderer.show(Error(error.word, error.message, error.where, error.hint))
-    renderer.show(Result("error", "", None, Usage(), None, code))
-    renderer.close()
-    return code
-
-
-def _show_ways_on(args: argparse.Namespace, env: Environment, error: JpqError) -> int:
-    if args.format in ("json", "jsonl"):
-        return _fail_for_programs(args, env, error)
-    for line in ways_on(env.environ):
-        env.tell(line)
-    return int(error.exit_code)

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, List, NoReturn, Optional, Sequence, Tuple
 
 from jpq import __version__
+from jpq.errors import UsageError
 
 _EPILOG = """\
+commands (jpq COMMAND --help says more; jpq query ls asks the word "ls"):
+  conversation (c), models, keys, config, doctor
+
 examples:
   jpq "Why is the sky blue?"
   git diff | jpq "Write a commit message for this"
   jpq -c "And at sunset?"
-  jpq -m local/smollm2 "Hello"        an embedded model, no key needed
-
-commands:
-  conversation (c)   list, show, remove saved conversations
-  models             what can answer; install an embedded model
-  keys               API keys
-  config             effective settings and where each comes from
-  doctor             check that everything is in order
-A first word that is a command's name is that command; jpq query ls asks "ls".
+  jpq -m local/smollm2 "Hello"      an embedded model, no key needed
 """
+
+_REASONING = ("full", "hidden", "progress", "static")
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """One line an option: its value is named once."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26, width=80)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        names = ", ".join(action.option_strings)
+        return f"{names} {action.metavar}" if action.metavar else names
 
 
 class _QueryParser(argparse.ArgumentParser):
@@ -34,7 +43,18 @@ class _QueryParser(argparse.ArgumentParser):
         words, after = _split_at_dashes(list(args or []))
         parsed: argparse.Namespace = self.parse_intermixed_args(words, namespace)
         parsed.words = [*parsed.words, *after]
+        if parsed.retry and parsed.words:
+            self.error("--retry asks the last question again and takes no words")
+        if parsed.retry and parsed.ephemeral:
+            self.error("--retry goes on with a saved turn, and --ephemeral saves nothing")
         return parsed
+
+    def error(self, message: str) -> NoReturn:
+        """Raises UsageError: how it is told depends on --format."""
+        raise UsageError(
+            f"{message[:1].upper()}{message[1:]}.",
+            hint=f"{self.prog} --help lists the options. Words that are none go after --.",
+        )
 
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
@@ -44,7 +64,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
         usage=f"{prog} [options] [question ...]",
         description="Ask a language model; the answer streams to stdout.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_HelpFormatter,
         allow_abbrev=False,
         add_help=False,
     )
@@ -58,6 +78,20 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
 def _add_common(group: Any) -> None:
     group.add_argument("-m", "--model", metavar="MODEL", help="PROVIDER/MODEL or an alias")
     group.add_argument("-s", "--system", metavar="TEXT", help="system prompt, or @FILE")
+    which = group.add_mutually_exclusive_group()
+    which.add_argument(
+        "-c",
+        "--continue",
+        dest="continue_last",
+        action="store_true",
+        help="go on with the last conversation in this folder",
+    )
+    which.add_argument(
+        "-r", "--resume", metavar="ID", help="go on with that one (jpq conversation ls)"
+    )
+    group.add_argument(
+        "--retry", action="store_true", help="ask the last unfinished turn again, or go on with it"
+    )
     group.add_argument(
         "-o",
         "--option",
@@ -66,29 +100,19 @@ def _add_common(group: Any) -> None:
         default=[],
         help="model option, such as temperature=0.2 (repeat)",
     )
-    which = group.add_mutually_exclusive_group()
-    which.add_argument(
-        "-c",
-        "--continue",
-        dest="continue_last",
-        action="store_true",
-        help="go on with the workspace's last conversation",
-    )
-    which.add_argument("-r", "--resume", metavar="ID", help="go on with that conversation")
-    group.add_argument(
-        "--retry", action="store_true", help="ask the last unfinished turn again, or go on with it"
-    )
-    group.add_argument("--ephemeral", action="store_true", help="save nothing")
     group.add_argument("-h", "--help", action="help", help="show this and exit")
-    group.add_argument("--version", action="version", version=f"jpq {__version__}")
+    group.add_argument(
+        "--version", action="version", version=f"jpq {__version__}", help="print it and exit"
+    )
 
 
 def _add_output(group: Any) -> None:
     group.add_argument(
         "--format",
+        metavar="NAME",
         choices=("auto", "text", "markdown", "json", "jsonl"),
         default="auto",
-        help="auto is formatted for a terminal, bytes as they come elsewhere",
+        help="auto, text, markdown, json or jsonl",
     )
     group.add_argument(
         "--json", dest="format", action="store_const", const="json", help="same as --format json"
@@ -96,17 +120,26 @@ def _add_output(group: Any) -> None:
     group.add_argument(
         "--reasoning",
         metavar="MODE",
+        type=_reasoning,
         help="full, hidden, progress, static, or N characters",
     )
-    group.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+    group.add_argument(
+        "--color", metavar="WHEN", choices=("auto", "always", "never"), help="auto, always or never"
+    )
+    group.add_argument("-u", "--usage", action="store_true", help="say how many tokens it took")
     group.add_argument("-q", "--quiet", action="store_true", help="only the answer and errors")
     group.add_argument(
-        "-v", "--verbose", action="count", default=0, help="say more; -vv shows tracebacks"
+        "-v",
+        "--verbose",
+        action="count",
+        default=0,
+        help="say more; -vv: tracebacks of faults",
     )
-    group.add_argument("--log-file", metavar="PATH", help="write diagnostics there")
+    group.add_argument("--log-file", metavar="PATH", help="write detailed diagnostics there")
 
 
 def _add_run(group: Any) -> None:
+    group.add_argument("--ephemeral", action="store_true", help="save nothing")
     group.add_argument("--no-stream", action="store_true", help="ask for the answer in one piece")
     group.add_argument(
         "--timeout", metavar="S", type=_seconds, help="end the whole run after S seconds"
@@ -138,14 +171,26 @@ def _split_at_dashes(args: List[str]) -> Tuple[List[str], List[str]]:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not (0 < seconds < math.inf):
-        raise argparse.ArgumentTypeError("must be more than 0 seconds")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return count
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 0 or more")
+    return int(text)
+
+
+def _reasoning(text: str) -> Any:
+    if text in _REASONING:
+        return text
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither {', '.join(_REASONING)} nor a number of characters"
+        )
+    return int(text)

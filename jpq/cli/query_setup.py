@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
 from jpq.cli.prompt_text import gather_prompt
 from jpq.cli.trust_prompt import ask_trust
 from jpq.config.load import Config, load_config
+from jpq.config.secrets import Secrets
 from jpq.conversation.event import ChatRequest, ConfigDelta, Draft
 from jpq.conversation.stream import ConversationStream
+from jpq.conversation.thread import Origin
 from jpq.errors import BadInputError, ConfigError, UsageError, WriteError
 from jpq.provider.base import ModelRef, Provider
 from jpq.provider.registry import parse_model
+from jpq.render.lines import PREFIX, one_line
 from jpq.session import open_provider
 from jpq.store.journal import Journal
 from jpq.store.library import Library
@@ -27,86 +31,130 @@ _TITLE_CHARACTERS = 60
 
 
 class Query(NamedTuple):
-    """A turn that is ready to run; ``unsaved`` says why it cannot be saved, if so."""
+    """A turn that is ready to run."""
 
     config: Config
     model: ModelRef
     provider: Provider
     journal: Journal
     requests: List[Draft]
-    unsaved: Optional[WriteError]
 
 
 class NoModelError(ConfigError):
     """No model is configured; the person is shown the ways on instead of an error."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "No model is configured.",
+            hint="Choose one with -m PROVIDER/MODEL; jpq models ls shows what can answer.",
+        )
 
-def prepare(args: argparse.Namespace, env: Environment) -> Query:
+
+class _UnsavedJournal(MemoryJournal):
+    """Stands in for a conversation that could not be created, which the turn tells once."""
+
+    def __init__(self, stream: ConversationStream, error: WriteError) -> None:
+        super().__init__(stream)
+        self._error: Optional[WriteError] = error
+
+    def begin_cycle(self, origin: Optional[Origin] = None) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+
+def prepare(
+    args: argparse.Namespace,
+    env: Environment,
+    secrets: Secrets,
+    limit: Callable[[Optional[float]], None],
+) -> Query:
     """The query that ``args`` describe. Main thread; may ask the person and wait for stdin.
 
+    ``secrets`` learns the keys; ``limit`` is told how many seconds the run may take.
     Raises JpqError; then nothing was saved and nothing was sent.
     """
     asks = interactive(env.environ, args.non_interactive)
-    config = _load(args, env, asks, {})
+    chosen = _chosen(args, env)
+    config = _load(args, env, chosen, asks, {})
+    limit(config["request.total_timeout_s"])
     if config["model"] is None and not _goes_on(args):
-        raise NoModelError("No model is configured.")  # before anybody types a question
-    prompt = "" if args.retry and not args.words else _gather(args, env, config, asks)
+        raise NoModelError()  # before anybody types a question
+    prompt = "" if args.retry else _gather(args, env, config, asks)
     journal = _existing(args, env, config)
     try:
-        return _with_conversation(args, env, asks, config, journal, prompt)
+        own = {} if journal is None else journal.stream.config()
+        if own:
+            config = _load(args, env, chosen, asks, own)
+            limit(config["request.total_timeout_s"])
+        _warn(args, env, config)
+        if config["model"] is None:
+            raise NoModelError()
+        model = parse_model(config["model"], config.table("aliases"))
+        provider = open_provider(model, config, env.paths, env.environ, learn_key=secrets.add)
+        _get_ready(args, env, provider, model)
+        if journal is None:
+            journal = _create(args, env, model, chosen, prompt)
+            requests = [Draft(ChatRequest(prompt))]
+        else:
+            requests = _following(args, journal, chosen, own, prompt)
+        return Query(config, model, provider, journal, requests)
     except BaseException:
         if journal is not None:
             journal.close()
         raise
 
 
-def _with_conversation(
+def _warn(args: argparse.Namespace, env: Environment, config: Config) -> None:
+    for warning in () if args.quiet else config.warnings:
+        env.tell(PREFIX + one_line(warning))
+
+
+def _get_ready(
+    args: argparse.Namespace, env: Environment, provider: Provider, model: ModelRef
+) -> None:
+    progress = StderrProgress(env, quiet=args.quiet)
+    try:
+        provider.prepare(model.model, progress)
+    finally:
+        progress.end()
+
+
+def _following(
+    args: argparse.Namespace,
+    journal: Journal,
+    chosen: Mapping[str, Any],
+    own: Mapping[str, Any],
+    prompt: str,
+) -> List[Draft]:
+    """What is added to a conversation that goes on: new settings and the question."""
+    if args.retry:
+        _check_retry(journal)
+    changes = {key: value for key, value in chosen.items() if own.get(key) != value}
+    requests = [Draft(ConfigDelta(changes))] if changes else []
+    return requests + ([Draft(ChatRequest(prompt))] if prompt else [])
+
+
+def _load(
     args: argparse.Namespace,
     env: Environment,
+    chosen: Mapping[str, Any],
     asks: bool,
-    config: Config,
-    journal: Optional[Journal],
-    prompt: str,
-) -> Query:
-    own = {} if journal is None else journal.stream.config()
-    if own:
-        config = _load(args, env, asks, own)
-    for warning in config.warnings:
-        env.tell(f"jpq: {warning}")
-    if config["model"] is None:
-        raise NoModelError("No model is configured.")
-    model = parse_model(config["model"], config.table("aliases"))
-    provider = open_provider(model, config, env.paths, env.environ)
-    progress = StderrProgress(env, quiet=args.quiet)
-    provider.prepare(model.model, progress)
-    progress.end()
-    chosen = _chosen(args, env)
-    unsaved: Optional[WriteError] = None
-    if journal is None:
-        journal, unsaved = _create(args, env, model, chosen, prompt)
-        requests = [Draft(ChatRequest(prompt))]
-    else:
-        _check_retry(args, journal)
-        changes = {key: value for key, value in chosen.items() if own.get(key) != value}
-        requests = [Draft(ConfigDelta(changes))] if changes else []
-        requests += [Draft(ChatRequest(prompt))] if prompt else []
-    return Query(config, model, provider, journal, requests, unsaved)
-
-
-def _load(args: argparse.Namespace, env: Environment, asks: bool, own: Mapping[str, Any]) -> Config:
-    options = _chosen(args, env)
-    if args.retries is not None:
-        options["request.max_attempts"] = args.retries + 1
-    if args.max_cycles is not None:
-        options["request.max_cycles"] = args.max_cycles
-    if args.reasoning is not None:
-        mode = args.reasoning
-        options["style.reasoning"] = int(mode) if mode.isdigit() else mode
+    own: Mapping[str, Any],
+) -> Config:
+    options = {
+        **chosen,
+        "request.max_attempts": None if args.retries is None else args.retries + 1,
+        "request.max_cycles": args.max_cycles,
+        "request.total_timeout_s": args.timeout,
+        "style.reasoning": args.reasoning,
+        "style.color": args.color,
+    }
     return load_config(
         env.paths,
         env.environ,
         env.cwd,
-        options=options,
+        options={name: value for name, value in options.items() if value is not None},
         sets=args.set,
         conversation=own,
         confirm=ask_trust if asks else None,
@@ -129,28 +177,28 @@ def _chosen(args: argparse.Namespace, env: Environment) -> Dict[str, Any]:
 
 
 def _plain_value(text: str) -> Any:
-    """A number or a truth value where ``text`` is one, else the text itself."""
-    words = {"true": True, "false": False}
-    if text in words:
-        return words[text]
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
+    """The JSON value that ``text`` is, else the text itself."""
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(word)  # NaN and the infinities, which no provider takes
 
 
 def _text_or_file(text: str, env: Environment) -> str:
     if not text.startswith("@"):
         return text
-    path = os.path.join(env.cwd, text[1:])
+    path = os.path.join(env.cwd, os.path.expanduser(text[1:]))
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise BadInputError(
-            f"The system prompt cannot be read: {error.strerror}.", where=path
+            f"The system prompt cannot be read: {getattr(error, 'strerror', error)}.",
+            where=path,
         ) from error
 
 
@@ -161,8 +209,13 @@ def _gather(args: argparse.Namespace, env: Environment, config: Config, asks: bo
         wait_s=config["input.stdin_wait_s"],
         environ=env.environ,
         interactive=asks,
-        tell=lambda line: env.tell(f"jpq: {line}"),
+        tell=_teller(args, env),
     )
+
+
+def _teller(args: argparse.Namespace, env: Environment) -> Callable[[str], None]:
+    """Takes lines for the person, who does not want them with --quiet."""
+    return lambda line: None if args.quiet else env.tell(PREFIX + one_line(line))
 
 
 def _goes_on(args: argparse.Namespace) -> bool:
@@ -189,14 +242,13 @@ def _existing(args: argparse.Namespace, env: Environment, config: Config) -> Opt
         id = last
     else:
         return None
-    return library.open(
-        id, config["conversation.lock_wait_s"], lambda line: env.tell(f"jpq: {line}")
-    )
+    if args.ephemeral:
+        saved = library.read(id)  # as it is: no lock, and nothing is written
+        return MemoryJournal(saved.stream, saved.metadata)
+    return library.open(id, config["conversation.lock_wait_s"], _teller(args, env))
 
 
-def _check_retry(args: argparse.Namespace, journal: Journal) -> None:
-    if not args.retry:
-        return
+def _check_retry(journal: Journal) -> None:
     turn = journal.stream.last_turn()
     if turn is None or not turn.unfinished:
         raise BadInputError(
@@ -212,16 +264,16 @@ def _create(
     model: ModelRef,
     chosen: Mapping[str, Any],
     prompt: str,
-) -> Any:
-    """A new conversation, and why it is not saved where it should be."""
+) -> Journal:
+    """A new conversation; in memory where it is not to be saved, or cannot be."""
     if args.ephemeral:
-        return MemoryJournal(ConversationStream(chosen)), None
+        return MemoryJournal(ConversationStream(chosen))
     metadata = {
         "title": " ".join(prompt.split())[:_TITLE_CHARACTERS],
         "workspace": workspace_of(env.cwd),
         "model": str(model),
     }
     try:
-        return _library(env).create(metadata, chosen), None
+        return _library(env).create(metadata, chosen)
     except WriteError as error:
-        return MemoryJournal(ConversationStream(chosen)), error
+        return _UnsavedJournal(ConversationStream(chosen), error)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
-import os
-import sys
-from typing import List, NamedTuple, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 from jpq.cli.environment import Environment
-from jpq.errors import ExitCode, JpqError, WriteError
+from jpq.errors import ExitCode
 
 
 class Command(NamedTuple):
@@ -33,44 +30,33 @@ COMMANDS = {
 }
 ALIASES = {"q": "query", "c": "conversation"}
 
+_FORMAT = "--format"
+
 
 def run(arguments: List[str]) -> int:
     """Run the command that ``arguments`` name and return its exit code.
 
-    The one place where an error becomes stderr lines. A Ctrl+C outside a turn ends the
-    process by that signal.
+    The one place where an error outside a turn becomes stderr lines, or the result that a
+    program is promised. A signal ends the process the way its parent expects.
     """
     env = Environment.of_process()
     name, rest = split_command(arguments)
-    debugging = "-vv" in rest
+    format = asked_format(rest) if name == "query" else None
+    verbose = 0
     try:
         command = COMMANDS[name]
         parser = importlib.import_module(command.parser).build_parser(
             "jpq" if name == "query" else f"jpq {name}"
         )
-        # argparse ends the process itself, for usage errors (2) and for --help (0).
         args = parser.parse_args(rest)
+        verbose = getattr(args, "verbose", 0)
         return int(importlib.import_module(command.body).run(args, env))
-    except JpqError as error:
-        tell_error(env, error)
-        if debugging:
-            _print_traceback()
-        return int(error.exit_code)
-    except KeyboardInterrupt:
-        return _interrupted()
-    except OSError as error:
-        return _system_error(env, error)
+    except SystemExit as end:  # argparse's own, for --help and for the usage of other commands
+        return end.code if isinstance(end.code, int) else int(ExitCode.FAILURE)
     except Exception as error:
-        tell_error(
-            env,
-            JpqError(
-                f"jpq has a fault of its own: {type(error).__name__}: {error}",
-                hint="Run it again with -vv to see where, and report it please.",
-            ),
-        )
-        if debugging:
-            _print_traceback()
-        return int(ExitCode.FAILURE)
+        return int(_failure().report(env, error, format, verbose))
+    except BaseException as end:
+        return _ended_by_signal(env, end, format)
 
 
 def split_command(arguments: List[str]) -> Tuple[str, List[str]]:
@@ -80,31 +66,29 @@ def split_command(arguments: List[str]) -> Tuple[str, List[str]]:
     return (name, arguments[1:]) if name in COMMANDS else ("query", arguments)
 
 
-def tell_error(env: Environment, error: JpqError) -> None:
-    """What happened, where, and what to do, on stderr."""
-    lines = [f"jpq: {error.message}"]
-    lines += [f"  where: {error.where}"] if error.where else []
-    lines += [f"  {error.hint}"] if error.hint else []
-    for line in lines:
-        env.tell(line)
+def asked_format(arguments: List[str]) -> Optional[str]:
+    """The ``--format`` in a query's arguments, known even where the rest of them is wrong."""
+    found = None
+    for position, argument in enumerate(arguments):
+        if argument == "--":
+            break
+        if argument == "--json":
+            found = "json"
+        elif argument == _FORMAT:
+            found = "".join(arguments[position + 1 : position + 2])
+        elif argument.startswith(_FORMAT + "="):
+            found = argument[len(_FORMAT) + 1 :]
+    return found
 
 
-def _system_error(env: Environment, error: OSError) -> int:
-    if error.errno == errno.EPIPE:
-        # Whoever read stdout has gone; what is left in the buffer must not be tried again.
-        devnull = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(devnull, sys.stdout.fileno())
-        return int(ExitCode.BROKEN_PIPE)
-    where = str(error.filename or "")
-    tell_error(env, WriteError(f"{error.strerror or error}.", where=where))
-    return int(ExitCode.CUT)
-
-
-def _interrupted() -> int:
+def _ended_by_signal(env: Environment, end: BaseException, format: Optional[str]) -> int:
     signals = importlib.import_module("jpq.interrupt.signals")
-    signals.end_by_signal(signals.signal.SIGINT)
-    return int(ExitCode.INTERRUPT)
+    signum = int(getattr(end, "signum", signals.signal.SIGINT))
+    _failure().report_signal(env, signum, format)
+    signals.end_by_signal(signum)
+    return 128 + signum
 
 
-def _print_traceback() -> None:
-    importlib.import_module("traceback").print_exc()
+def _failure() -> Any:
+    # What tells errors draws with the renderer, which --help should not pay for.
+    return importlib.import_module("jpq.cli.failure")

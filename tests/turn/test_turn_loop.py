@@ -35,6 +35,7 @@ from jpq.events.parts import (
 )
 from jpq.events.turn import (
     Complete,
+    Error,
     Notice,
     StreamStart,
     TextChunk,
@@ -378,9 +379,9 @@ def test_a_journal_that_fails_is_told_once_and_the_answer_is_shown() -> None:
     turn = Turn([text("Hi "), text("there", 1), DONE], journal=Full())
     outcome = turn.ask()
     assert (outcome.text, outcome.ending.exit_code) == ("Hi \n\nthere", 74)
-    notices = [event for event in turn.shown if isinstance(event, Notice)]
-    assert len(notices) == 1
-    assert "No space left" in notices[0].text
+    errors = [event for event in turn.shown if isinstance(event, Error)]
+    assert len(errors) == 1
+    assert "No space left" in errors[0].message
 
 
 def test_retrying_an_interrupted_turn_goes_on_with_it() -> None:
