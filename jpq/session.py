@@ -172,6 +172,9 @@ def _shown(outcome: TurnOutcome, inbox: Inbox, renderer: Renderer) -> TurnOutcom
                 return outcome._replace(signum=item.signum)
             if isinstance(item, DisplayFailed) and outcome.ending.exit_code == 0:
                 outcome = outcome._replace(ending=of_display(item.error))
+                written = False
+                for event in _error_events(outcome):
+                    renderer.show(event)
             item = inbox.take_ready()
     return outcome
 
@@ -185,7 +188,9 @@ def _closing_events(outcome: TurnOutcome) -> Sequence[TurnEvent]:
         cost=None,
         exit_code=outcome.ending.exit_code,
     )
+    return (*_error_events(outcome), result)
+
+
+def _error_events(outcome: TurnOutcome) -> Sequence[TurnEvent]:
     error = outcome.ending.error
-    if error is None:
-        return (result,)
-    return (Error(error.word, error.message, error.where, error.hint), result)
+    return () if error is None else (Error(error.word, error.message, error.where, error.hint),)

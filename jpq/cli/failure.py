@@ -24,7 +24,8 @@ def as_error(error: Exception) -> JpqError:
     if isinstance(error, JpqError):
         return error
     if isinstance(error, OSError) and error.errno is not None:
-        return WriteError(f"{error.strerror or error}.", where=str(error.filename or ""))
+        where = str(error.filename or "stdout")  # anything else that is written has a name
+        return WriteError(f"{error.strerror or error}.", where=where)
     return JpqError(
         f"jpq has a fault of its own: {type(error).__name__}: {error}",
         hint="Run it again with -vv to see where, and report it please.",

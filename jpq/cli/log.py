@@ -123,7 +123,7 @@ class LoggedProvider:
         """The provider's exchange, logged."""
         self._attempts += 1
         self._log.info(
-            "attempt %d: %s, %d messages%s",
+            "attempt %d: %s, messages: %d%s",
             self._attempts,
             request.model,
             len(request.thread.messages),

@@ -28,18 +28,18 @@ def main(argv: Optional[List[str]] = None) -> NoReturn:
     _occupy_closed_descriptors()
     arguments = sys.argv[1:] if argv is None else argv
     if arguments == ["--version"]:
-        if sys.stdout is not None:
-            sys.stdout.write(f"jpq {__version__}\n")
-        end_process(0)
+        end_process(0, f"jpq {__version__}\n")
     from jpq.cli.run import run  # --version must not pay for it
 
     end_process(run(arguments))
 
 
-def end_process(code: int) -> NoReturn:
-    """Flush what Python still buffers and leave with ``code``, or with why that failed."""
+def end_process(code: int, last_words: str = "") -> NoReturn:
+    """Write ``last_words`` and what Python still buffers; leave with ``code``, or with the
+    code of why that failed."""
     try:
         if sys.stdout is not None:
+            sys.stdout.write(last_words)
             sys.stdout.flush()
     except BrokenPipeError:
         code = code or _BROKEN_PIPE

@@ -56,6 +56,11 @@ class _QueryParser(argparse.ArgumentParser):
             hint=f"{self.prog} --help lists the options. Words that are none go after --.",
         )
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse's own hides that stdout is full, from Python 3.11 on.
+        if file is not None:
+            file.write(message)
+
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq query``; its usage lines call it ``prog``."""
