@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import threading
-import time
 from typing import Any, Callable, List, NamedTuple, Optional, Protocol
 
 from jpq.errors import ErrorKind, RunTimeoutError, StreamError
@@ -100,13 +99,12 @@ class ResilientCycle:
         audience: Audience,
         times: CycleTimes,
         limits: RetryLimits,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._inbox = inbox
         self._audience = audience
         self._times = times
         self._limits = limits
-        self._clock = clock
+        self._clock = inbox.clock
         self._attempt = 0
         self._first_failure_at: Optional[float] = None
 
@@ -169,6 +167,9 @@ class ResilientCycle:
             item = self._take(last_event_at + idle_s)
             batch = self._last_words(exchange, idle_s) if item is None else self._gather(item)
             if batch.events:
+                now = self._clock()
+                if now - last_event_at < 0.002:
+                    time.sleep(0.001)
                 last_event_at = self._clock()
                 self._audience.received(batch.events)
             finished = batch.finished or finished
