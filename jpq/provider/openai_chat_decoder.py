@@ -251,10 +251,10 @@ class ChatDecoder:
     def _not_json(self, data: str) -> StreamError:
         shown = "".join(c if c.isprintable() else REPLACEMENT for c in data[:_SHOWN_CHARS])
         return StreamError(
-            ErrorKind.MALFORMED,
-            f"The server sent something that is not JSON: {shown}",
+            ErrorKind.CUT,
+            f"The answer was cut off: the server sent something that is not JSON: {shown}",
             where=self._where,
-            hint="What arrived before it is kept. Try again: jpq --retry",
+            hint="What arrived before it is saved. Go on with: jpq --retry",
         )
 
 

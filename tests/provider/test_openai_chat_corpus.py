@@ -28,8 +28,8 @@ JUDGEMENTS: Dict[str, Tuple[str, Dict[str, Any]]] = {
         {"calls": 1},
     ),
     "vercel__ai/openai-chat/unparsable.sse": (
-        "data that is not JSON in the middle of a stream may have been text: it is an error",
-        {"error": "malformed"},
+        "data that is not JSON in the middle of a stream may have been text: it is a cut",
+        {"error": "cut"},
     ),
 }
 

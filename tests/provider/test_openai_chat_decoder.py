@@ -503,7 +503,7 @@ def test_data_that_is_not_json() -> None:
     assert at_the_end.error is None and at_the_end.events[-1] == Finished("interrupted")
     in_the_middle = read(say("a"), '{"choices":[{"del\x1b[2J', say("b"), DONE)
     assert in_the_middle.error is not None
-    assert in_the_middle.error.kind is ErrorKind.MALFORMED
+    assert in_the_middle.error.kind is ErrorKind.CUT and in_the_middle.error.retryable
     assert "\x1b" not in in_the_middle.error.message
     assert in_the_middle.response.text == "a"
     after_the_end = read(say("a"), chunk(finish="stop"), '{"usage": {"pro', DONE)
