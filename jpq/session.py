@@ -29,6 +29,8 @@ from jpq.turn.loop import TurnLoop, TurnSettings
 SWITCH_INTERVAL_S = 0.0005
 # How often a wait for a slow reader looks for a signal.
 _FLUSH_POLL_S = 0.1
+# How long a reader may take over what is left to write when a signal ends the run.
+_LAST_WORDS_S = 0.3
 
 
 class TurnSetup(NamedTuple):
@@ -163,12 +165,15 @@ def _shown(outcome: TurnOutcome, inbox: Inbox, renderer: Renderer) -> TurnOutcom
 
     The turn is saved by now, so only the way the process ends can still change.
     """
+    if outcome.signum is not None:
+        renderer.flush(_LAST_WORDS_S)
+        return outcome
     written = False
     while not written:
         written = renderer.flush(_FLUSH_POLL_S)
         item = inbox.take_ready()
         while item is not None:
-            if isinstance(item, Interrupt) and outcome.signum is None:
+            if isinstance(item, Interrupt):
                 return outcome._replace(signum=item.signum)
             if isinstance(item, DisplayFailed) and outcome.ending.exit_code == 0:
                 outcome = outcome._replace(ending=of_display(item.error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
 # Signals that ask for a graceful end, by name because Windows lacks some of them.
@@ -54,6 +55,7 @@ class SignalRouter:
 
 def end_by_signal(signum: int) -> None:
     """End the process as if it had never handled ``signum``, so that its parent sees it."""
-    signal.signal(signum, signal.SIG_DFL)
-    os.kill(os.getpid(), signum)
-    os._exit(128 + signum)  # only reached where the signal is blocked or does not exist
+    if sys.platform != "win32":  # os.kill there ends with the bare number as exit code
+        signal.signal(signum, signal.SIG_DFL)
+        os.kill(os.getpid(), signum)
+    os._exit(128 + signum)  # elsewhere only reached when the signal is blocked

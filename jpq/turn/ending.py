@@ -20,6 +20,8 @@ EMPTY = "empty"
 ERROR = "error"
 DENIED = "denied"
 
+STOPPED_AND_SAVED = "Stopped; what arrived is saved. Go on with: jpq --retry"
+
 
 class Ending(NamedTuple):
     """``status`` is one of the words above; ``error`` is what the person is told, if anything."""

@@ -274,6 +274,8 @@ class TurnLoop:
         )
         if self._write_error is not None and self._ending.exit_code == 0:
             self._ending = self._ending._replace(exit_code=int(self._write_error.exit_code))
+        if self._signum is not None and self._write_error is None and self._journal.id:
+            self._show(Notice(ending.STOPPED_AND_SAVED))
 
     def _tell_cycle_end(self) -> None:
         self._show(Complete(self._finish_reason or ""))
