@@ -160,10 +160,13 @@ class OpenBlocks:
             self._open.stopped = True
 
     def end(self, whole: bool, cut: bool) -> Iterator[StreamEvent]:
-        """The message ends. If not ``whole``, a block that was being written stays open, and
-        so does a call, which nobody may run; ``cut`` says that the output limit ended it."""
+        """The message ends; ``cut`` says that the output limit ended it.
+
+        If it is not ``whole``, a block that was being written stays open, and so do a text,
+        which may go on, and a call, which nobody may run.
+        """
         block = self._open
-        if block is not None and (whole or (block.stopped and block.kind != CALL)):
+        if block is not None and (whole or (block.stopped and block.kind not in (TEXT, CALL))):
             yield from self._finish(cut)
 
     def _begin(self, kind: str, block: Mapping[str, Any]) -> Iterator[StreamEvent]:
