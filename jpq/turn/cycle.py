@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import time
 from typing import Any, Callable, List, NamedTuple, Optional, Protocol
 
 from jpq.errors import ErrorKind, RunTimeoutError, StreamError
@@ -103,6 +104,7 @@ class ResilientCycle:
         audience: Audience,
         times: CycleTimes,
         limits: RetryLimits,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._inbox = inbox
         self._audience = audience
