@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
@@ -139,6 +140,8 @@ def _from_value(
         message = "The provider does not allow this request"
     if kind is ErrorKind.CONTEXT_LENGTH:
         message += _room(value)
+    if hint is _TRY_LATER and wait:
+        hint = f"Try again in {_in_words(wait)}."
     return StreamError(
         kind,
         f"{message}: {_short(words)}" if words.strip() else f"{message}.",
@@ -147,6 +150,14 @@ def _from_value(
         retry_after=wait if kind.retryable else None,
         status=status,
     )
+
+
+def _in_words(seconds: float) -> str:
+    """A wait as a person plans it: never shorter than it is."""
+    for unit, length in (("hours", 3600), ("minutes", 60)):
+        if seconds > 2 * length:
+            return f"{math.ceil(seconds / length)} {unit}"
+    return f"{seconds:.3g} s"
 
 
 def _room(value: Any) -> str:

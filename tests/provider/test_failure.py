@@ -157,6 +157,14 @@ def test_googles_wait_makes_a_quota_a_rate_limit() -> None:
     assert (limited.kind, limited.retry_after) == (ErrorKind.RATE_LIMITED, 17.0)
 
 
+@pytest.mark.parametrize(
+    "wait, words", [("0.25", "0.25 s"), ("99", "99 s"), ("121", "3 minutes"), ("7201", "3 hours")]
+)
+def test_the_person_is_told_when_to_come_back(wait: str, words: str) -> None:
+    assert _from(429, b"", Retry_After=wait).hint == f"Try again in {words}."
+    assert _from(503, b"").hint == "Try again later."
+
+
 def test_a_wait_means_nothing_where_asking_again_cannot_help() -> None:
     assert _from(401, b"", Retry_After="5").retry_after is None
 
