@@ -8,7 +8,7 @@ goes back unchanged to the model that made it.
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Set
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set
 
 from jpq.conversation.thread import (
     ASSISTANT,
@@ -17,7 +17,6 @@ from jpq.conversation.thread import (
     Origin,
     ThreadBlock,
     ThreadOpaque,
-    ThreadReasoning,
     ThreadText,
     ThreadToolCall,
     ThreadToolResult,
@@ -71,30 +70,27 @@ class _Encoder:
         self._maker = Origin(row.name, request.model)
         self._foreign_as_text = row.quirks.get("foreign_reasoning") == "text"
         self._ids = _Ids()
-        verbatim = [block for message in self._thread.messages for block in self._own(message)]
-        self._uses = {block.get("id") for block in verbatim if _is_server_use(block)}
-        self._results = {block.get("tool_use_id") for block in verbatim}
+        blocks = (block for message in self._thread.messages for block in message.blocks)
+        own = [
+            block.data
+            for block in blocks
+            if isinstance(block, ThreadOpaque) and self._is_own(block)
+        ]
+        self._uses = {block.get("id") for block in own if _is_server_use(block)}
+        self._results = {block.get("tool_use_id") for block in own}
         self.server_tool_is_running = False
 
     def messages(self) -> List[Dict[str, Any]]:
+        messages = self._thread.messages
+        last = max((n for n, m in enumerate(messages) if m.role == ASSISTANT), default=-1)
         encoded = []
-        last = max(
-            (n for n, m in enumerate(self._thread.messages) if m.role == ASSISTANT), default=-1
-        )
-        for number, message in enumerate(self._thread.messages):
-            content = [block for part in message.blocks for block in self._block(part)]
+        for number, message in enumerate(messages):
+            content = [part for block in message.blocks for part in self._block(block)]
             if message.role == ASSISTANT:
                 content = self._settled(content, message, number == last)
             if content:
                 encoded.append({"role": message.role, "content": content})
         return encoded
-
-    def _own(self, message: Message) -> Iterator[Mapping[str, Any]]:
-        """The blocks of ``message`` that go back verbatim."""
-        for block in message.blocks:
-            data = _verbatim(block)
-            if data and getattr(block, "origin", None) == self._maker:
-                yield data
 
     def _block(self, block: ThreadBlock) -> Iterable[Block]:
         if isinstance(block, ThreadText):
@@ -103,15 +99,18 @@ class _Encoder:
             return (self._call(block),)
         if isinstance(block, ThreadToolResult):
             return (self._result(block),)
+        if isinstance(block, ThreadOpaque):
+            return (dict(block.data),) if self._is_own(block) else ()
         if block.origin == self._maker:
-            data = _verbatim(block)
-            if data:
-                return (dict(data),)
-            if isinstance(block, ThreadReasoning) and block.opaque.get("signature"):
+            if block.opaque.get("signature"):  # the API takes no other reasoning back
                 return ({"type": "thinking", "thinking": block.text, **block.opaque},)
-        elif self._foreign_as_text and isinstance(block, ThreadReasoning) and block.text.strip():
+        elif self._foreign_as_text and block.text.strip():
             return ({"type": "text", "text": f"<thinking>{block.text}</thinking>"},)
         return ()
+
+    def _is_own(self, block: ThreadOpaque) -> bool:
+        """Whether ``block`` is one of this API's, made by the model that is asked."""
+        return block.origin == self._maker and isinstance(block.data.get("type"), str)
 
     def _text(self, block: ThreadText) -> Iterable[Block]:
         parts = block.opaque.get(BLOCKS)
@@ -135,8 +134,9 @@ class _Encoder:
         return encoded
 
     def _settled(self, content: Sequence[Block], message: Message, is_last: bool) -> List[Block]:
-        """``content`` without calls of the provider's own tools that have no result, and
-        without results that have no call; a call at the end may still be running."""
+        """``content`` without what the API refuses to take back: reasoning at the end, calls
+        of the provider's own tools that have no result (one at the end may still run), and
+        results that have no call."""
         has_calls = any(isinstance(block, ThreadToolCall) for block in message.blocks)
         may_run = is_last and (has_calls or self._thread.messages[-1] is message)
         kept = []
@@ -148,6 +148,8 @@ class _Encoder:
             elif _is_server_result(block) and block["tool_use_id"] not in self._uses:
                 continue
             kept.append(block)
+        while kept and kept[-1]["type"] in ("thinking", "redacted_thinking"):
+            kept.pop()
         return kept
 
 
@@ -168,17 +170,6 @@ class _Ids:
             self._valid[id] = free
             self._taken.add(free)
         return self._valid[id]
-
-
-def _verbatim(block: ThreadBlock) -> Mapping[str, Any]:
-    """The provider's own block that ``block`` is, or {}. It is stored as either of two kinds."""
-    if isinstance(block, ThreadOpaque):
-        data = block.data
-    elif isinstance(block, ThreadReasoning) and not block.text:
-        data = block.opaque
-    else:
-        return {}
-    return data if isinstance(data.get("type"), str) else {}
 
 
 def _is_server_use(block: Mapping[str, Any]) -> bool:

@@ -48,7 +48,7 @@ def end(reason: str = "end_turn", **usage: Any) -> Dict[str, Any]:
 
 def body(*values: Any) -> bytes:
     written = (v if isinstance(v, str) else json.dumps(v) for v in values)
-    return b"".join(b"data: " + text.encode() + b"\n\n" for text in written)
+    return b"".join(b"data: " + text.encode("utf-8", "replace") + b"\n\n" for text in written)
 
 
 def read(*values: Any) -> Decoded:
