@@ -8,9 +8,11 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 WAIT_S = 10.0
+PAUSE_POLL_S = 0.02  # how often a paused reply looks whether the test is over
 
 
 class Pause(NamedTuple):
@@ -140,6 +142,7 @@ class Server:
         self.port = int(self._listener.getsockname()[1])
         self._threads: List[threading.Thread] = []
         self._connections: List[socket.socket] = []
+        self._closing = threading.Event()
         self._lock = threading.Lock()  # guards seen, _threads and _connections
         self._acceptor = threading.Thread(target=self._accept, name="test-server")
         self.seen: List[Seen] = []
@@ -161,6 +164,7 @@ class Server:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self._closing.set()
         # Shutting a listener down wakes accept() on Linux; connecting does so elsewhere.
         try:
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -179,6 +183,14 @@ class Server:
         for thread in threads:
             thread.join(WAIT_S)
         assert not any(thread.is_alive() for thread in threads), "a server thread did not end"
+
+    def _paused(self, event: threading.Event) -> bool:
+        """Wait for ``event``; False when it does not come, or the test is over before."""
+        deadline = time.monotonic() + WAIT_S
+        while not event.wait(PAUSE_POLL_S):
+            if self._closing.is_set() or time.monotonic() >= deadline:
+                return False
+        return True
 
     def _accept(self) -> None:
         while True:
@@ -241,7 +253,7 @@ class Server:
             if isinstance(step, Tell):
                 step.event.set()
             elif isinstance(step, Pause):
-                if not step.event.wait(WAIT_S):
+                if not self._paused(step.event):
                     return False
             else:
                 assert isinstance(step, bytes)
