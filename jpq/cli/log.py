@@ -57,7 +57,7 @@ class RunLog:
         try:
             file = _default_log(env.paths.state) if path is None else os.path.join(env.cwd, path)
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-            handler: logging.Handler = _Handler(file, encoding="utf-8", errors="replace")
+            handler: logging.Handler = _Handler(file, encoding="utf-8")
         except (OSError, ValueError, JpqError) as error:
             if tell_failure:
                 reason = getattr(error, "strerror", None) or error
@@ -183,7 +183,9 @@ class _Masked(logging.Formatter):
         self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
-        return sanitize(self._secrets.mask(super().format(record)), VISUALIZE)
+        text = sanitize(self._secrets.mask(super().format(record)), VISUALIZE)
+        # Half a surrogate pair cannot be written; Python 3.8's handler cannot be told so.
+        return text.encode("utf-8", "replace").decode()
 
 
 def _default_log(state: str) -> str:
