@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from jpq.conversation.thread import Thread, ThreadToolCall
 from jpq.provider.anthropic_messages import CACHE, encode_messages, valid_name
 from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.endpoint import join
-from jpq.provider.wire_request import refuse_own_fields, request_headers
+from jpq.provider.wire_request import applies, refuse_own_fields, request_headers
 
 VERSION = "2023-06-01"  # of the API, which has had no other since
 
@@ -47,7 +46,7 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
         tools[-1]["cache_control"] = CACHE
     # A prefilled answer cannot be reasoned about any more: the API refuses both at once.
     reasons = body.get("thinking", {}).get("type") in ("enabled", "adaptive")
-    prefill = not reasons and _applies(row.quirks.get("prefill", False), request.model)
+    prefill = not reasons and applies(row.quirks.get("prefill", False), request.model)
     body["messages"] = encode_messages(request, row, prefill=prefill, cache_hints=hints)
     body["stream"] = request.stream
     headers = request_headers(
@@ -65,7 +64,7 @@ def _options(request: ProviderRequest, row: ProviderRow) -> Dict[str, Any]:
     if stop:
         fields["stop_sequences"] = [stop] if isinstance(stop, str) else list(stop)
     if "thinking" not in options:
-        _add_reasoning(fields, options, _applies(row.quirks.get("budget", False), request.model))
+        _add_reasoning(fields, options, applies(row.quirks.get("budget", False), request.model))
     if "max_tokens" in options:
         fields["max_tokens"] = options["max_tokens"]
     return fields
@@ -101,13 +100,6 @@ def _effort_of(budget: Any) -> str:
     """The effort that a budget of so many tokens stands for."""
     tokens = budget if isinstance(budget, int) else _LARGEST_BUDGET
     return next((effort for effort, most in _BUDGETS.items() if tokens <= most), "high")
-
-
-def _applies(quirk: Any, model: str) -> bool:
-    """Whether a quirk holds for ``model``: it is a flag or a list of patterns of models."""
-    if isinstance(quirk, (list, tuple)):
-        return any(fnmatchcase(model, str(pattern)) for pattern in quirk)
-    return bool(quirk)
 
 
 def _system(thread: Thread, hints: bool) -> List[Dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Container, Dict, Iterable, Mapping, Optional
+from fnmatch import fnmatchcase
+from typing import Any, Container, Dict, Iterable, Mapping, Optional
 
 from jpq.errors import ConfigError
 from jpq.provider.base import ProviderRequest, ProviderRow
@@ -46,3 +47,10 @@ def refuse_own_fields(options: Iterable[str], own: Container[str], row: Provider
                 where=f"provider {row.name}",
                 hint="Remove it from -o and from [options].",
             )
+
+
+def applies(quirk: Any, model: str) -> bool:
+    """Whether a quirk holds for ``model``: it is a flag or a list of patterns of models."""
+    if isinstance(quirk, (list, tuple)):
+        return any(fnmatchcase(model, str(pattern)) for pattern in quirk)
+    return bool(quirk)
