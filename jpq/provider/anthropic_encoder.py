@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from jpq.conversation.thread import Thread, ThreadToolCall
 from jpq.provider.anthropic_messages import CACHE, encode_messages, valid_name
 from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
-from jpq.provider.endpoint import join
+from jpq.provider.endpoint import has_version, join
 from jpq.provider.wire_request import applies, refuse_own_fields, request_headers
 
 VERSION = "2023-06-01"  # of the API, which has had no other since
@@ -52,7 +52,9 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
     headers = request_headers(
         request, row, key, key_header="x-api-key", extra={"anthropic-version": VERSION}
     )
-    return HttpRequest(join(row.base_url, "/messages"), headers, body)
+    # Gateways write their base URLs for clients that add the version themselves.
+    resource = "/messages" if has_version(row.base_url) else "/v1/messages"
+    return HttpRequest(join(row.base_url, resource), headers, body)
 
 
 def _options(request: ProviderRequest, row: ProviderRow) -> Dict[str, Any]:

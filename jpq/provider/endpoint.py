@@ -9,7 +9,8 @@ from jpq.errors import ConfigError
 
 _VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)", re.IGNORECASE)
 # A server that listens on every address is reached on this machine through loopback.
-_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "": "127.0.0.1"}
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
+_IPV6 = re.compile(r"[0-9a-f:]+$", re.IGNORECASE)  # without its brackets
 
 
 def complete_base_url(text: str, usual: str, source: str) -> str:
@@ -22,6 +23,8 @@ def complete_base_url(text: str, usual: str, source: str) -> str:
     """
     text = text.strip()
     own = urlsplit(usual)
+    if text.count(":") > 1 and _IPV6.match(text):
+        text = f"[{text}]"
     try:
         parts = urlsplit(text if "://" in text else f"{own.scheme or 'http'}://{text}")
         port = parts.port
@@ -30,8 +33,9 @@ def complete_base_url(text: str, usual: str, source: str) -> str:
     host = parts.netloc.rpartition("@")[2]
     name = host[: -len(f":{port}")] if port is not None else host.rstrip(":")
     if "://" not in text:
-        name = _EVERY_ADDRESS.get(name, name)
         port = own.port if port is None else port
+        name = name or "127.0.0.1"
+    name = _EVERY_ADDRESS.get(name, name)
     if parts.scheme not in ("http", "https") or not name or any(c.isspace() for c in text):
         raise _not_a_url(text, source)
     user = parts.netloc[: -len(host)] if host else parts.netloc
@@ -47,6 +51,11 @@ def join(base_url: str, resource: str) -> str:
     if not path.endswith(resource):
         path += resource
     return parts._replace(path=path).geturl()
+
+
+def has_version(base_url: str) -> bool:
+    """Whether the path of ``base_url`` names a version (``/v1``)."""
+    return _VERSION.search(urlsplit(base_url).path) is not None
 
 
 def _completed_path(path: str, usual: str) -> str:

@@ -124,6 +124,11 @@ def test_base_urls_are_forgiven(written: str) -> None:
     assert send(to=anthropic).url == "https://api.anthropic.com/v1/messages"
 
 
+def test_the_version_is_added_to_a_gateway_s_own_path() -> None:
+    gateway = resolve("anthropic", {"base_url": "https://gw.test/api/anthropic/"}, {})
+    assert send(to=gateway).url == "https://gw.test/api/anthropic/v1/messages"
+
+
 def test_options_are_translated_or_passed_through() -> None:
     body = options(temperature=0.5, top_k=3, stop="END", max_tokens=10, metadata=None)
     assert (body["temperature"], body["top_k"], body["max_tokens"]) == (0.5, 3, 10)
