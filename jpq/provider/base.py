@@ -27,7 +27,7 @@ class ProviderRow(NamedTuple):
     """Everything that makes one provider differ from another, as data.
 
     ``api`` names the wire API. ``key_env`` is the variable with the key; None means that
-    no key is needed. ``quirks`` are the flags listed in docs/providers.md.
+    no key is needed, and ``other_key_envs`` are read where it is not set. ``quirks`` are the flags listed in docs/providers.md.
     """
 
     name: str
@@ -39,6 +39,7 @@ class ProviderRow(NamedTuple):
     headers: Mapping[str, str] = {}
     ca_bundle: Optional[str] = None
     quirks: Mapping[str, Any] = {}
+    other_key_envs: Tuple[str, ...] = ()
 
 
 class ToolDefinition(NamedTuple):

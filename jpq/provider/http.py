@@ -36,8 +36,11 @@ class Api(Protocol):
     def make_decoder(self, row: ProviderRow) -> Decoder:
         """A decoder for one streamed reply."""
 
-    def read_response(self, value: Mapping[str, Any], row: ProviderRow) -> Iterator[StreamEvent]:
-        """The events of a reply that came whole, ending with Finished."""
+    def read_response(self, value: Any, row: ProviderRow) -> Iterator[StreamEvent]:
+        """The events of a reply that came whole, ending with Finished.
+
+        ``value`` is an object, or a list whose first item is one.
+        """
 
 
 class HttpProvider:
@@ -156,12 +159,14 @@ class HttpExchange:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise self._not_json(text) from error
-        if isinstance(value, list) and value:
+        if isinstance(value, list) and len(value) == 1:
             value = value[0]  # Google wraps its errors in a list
-        if not isinstance(value, dict):
+        # Without alt=sse, Google's whole stream is one list.
+        first = value[0] if isinstance(value, list) and value else value
+        if not isinstance(first, dict):
             raise self._not_json(text)
-        if value.get("error") and not any(value.get(field) for field in _ANSWER_FIELDS):
-            raise from_error_object(value, self._where)
+        if first.get("error") and not any(first.get(field) for field in _ANSWER_FIELDS):
+            raise from_error_object(first, self._where)
         yield from self._api.read_response(value, self._row)
 
     def _not_json(self, text: str) -> StreamError:

@@ -7,7 +7,7 @@ Adding a wire API is one module and one row of ``APIS``; adding a provider is on
 from __future__ import annotations
 
 import importlib
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 from jpq.config.lookup import nearest_of
 from jpq.errors import ConfigError
@@ -31,6 +31,7 @@ class Api(NamedTuple):
 APIS: Mapping[str, Api] = {
     "openai-chat": Api("jpq.provider.openai_chat"),
     "anthropic": Api("jpq.provider.anthropic"),
+    "google": Api("jpq.provider.google"),
     "local": Api("jpq.provider.local", "LocalProvider"),
     "scripted": Api("jpq.provider.scripted", "ScriptedProvider"),
 }
@@ -54,12 +55,14 @@ def resolve(name: str, overrides: Mapping[str, Any], environ: Mapping[str, str])
     """The row of provider ``name`` with ``[providers.NAME]`` (``overrides``) laid over it.
 
     A name that is not built in is a provider of the person's own and needs ``api`` and
-    ``base_url``. The row's variable for the base URL wins over both. Raises ConfigError.
+    ``base_url``. The row's variable for the base URL wins over both. Where another variable
+    than the usual one holds the key, the row names that. Raises ConfigError.
     """
     built_in = _BUILT_IN.get(name)
     if built_in is None and not overrides:
         raise _unknown(name)
     row = _overridden(built_in or ProviderRow(name, ""), overrides)
+    row = row._replace(key_env=_key_variable(row, environ))
     where = f"[providers.{name}]"
     if row.api not in APIS:
         raise _no_such_api(row.api, where)
@@ -110,7 +113,14 @@ def _overridden(row: ProviderRow, table: Mapping[str, Any]) -> ProviderRow:
         headers={**row.headers, **table.get("headers", {})},
         ca_bundle=table.get("ca_bundle", row.ca_bundle),
         quirks={**row.quirks, **table.get("quirks", {})},
+        other_key_envs=() if "api_key_env" in table else row.other_key_envs,
     )
+
+
+def _key_variable(row: ProviderRow, environ: Mapping[str, str]) -> Optional[str]:
+    """The first variable of the row that is set, else the usual one."""
+    names = (row.key_env, *row.other_key_envs)
+    return next((name for name in names if name and environ.get(name, "").strip()), row.key_env)
 
 
 def _unknown(name: str) -> ConfigError:

@@ -23,6 +23,11 @@ _CLAUDE_BEFORE_4_6 = (
     "claude-*-4-5*",
 )
 
+# Google's models before Gemini 3, which are told a budget for their reasoning, and those since,
+# which refuse calls without a signature ("Thinking" and "Thought signatures").
+_GEMINI_BEFORE_3 = ("gemini-1*", "gemini-2*")
+_GEMINI_SINCE_3 = ("gemini-3*", "gemini-*-latest")
+
 ROWS: Tuple[ProviderRow, ...] = (
     ProviderRow(
         "openai",
@@ -39,6 +44,15 @@ ROWS: Tuple[ProviderRow, ...] = (
         base_url_env="ANTHROPIC_BASE_URL",
         key_env="ANTHROPIC_API_KEY",
         quirks={"prefill": _CLAUDE_BEFORE_4_6, "budget": _CLAUDE_BEFORE_4_6},
+    ),
+    ProviderRow(
+        "google",
+        "google",
+        "https://generativelanguage.googleapis.com/v1beta",
+        base_url_env="GOOGLE_BASE_URL",
+        key_env="GEMINI_API_KEY",
+        other_key_envs=("GOOGLE_API_KEY",),
+        quirks={"budget": _GEMINI_BEFORE_3, "signed_calls": _GEMINI_SINCE_3},
     ),
     ProviderRow(
         "openrouter",

@@ -1,0 +1,244 @@
+"""Decodes Gemini's answers, streamed or whole.
+
+There is no end marker: an answer is whole when its last content came with a finish reason
+and the bytes end. Facts are from the pages "Generating content" (reference) and "Thinking"
+of the Gemini API's documentation, and from recordings.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Iterator, Mapping, Optional
+
+from jpq.events.parts import (
+    CONTENT_FILTER,
+    INTERRUPTED,
+    LENGTH,
+    STOP,
+    TOOL_CALLS,
+    Finished,
+    KeepAlive,
+    Metered,
+    Started,
+    StreamEvent,
+)
+from jpq.events.usage import Usage
+from jpq.provider.base import Message
+from jpq.provider.failure import from_error_object
+from jpq.provider.google_parts import OpenParts
+from jpq.provider.wire_reply import count, no_answer, not_json, word
+
+_DONE = "[DONE]"
+_API = "Google's Gemini API"
+
+# The reference's FinishReason; any other is passed on as it is.
+_REASONS: Mapping[str, str] = {
+    "STOP": STOP,
+    "MAX_TOKENS": LENGTH,
+    "SAFETY": CONTENT_FILTER,
+    "RECITATION": CONTENT_FILTER,
+    "BLOCKLIST": CONTENT_FILTER,
+    "PROHIBITED_CONTENT": CONTENT_FILTER,
+    "SPII": CONTENT_FILTER,
+    "MODEL_ARMOR": CONTENT_FILTER,
+    "IMAGE_SAFETY": CONTENT_FILTER,
+    "IMAGE_RECITATION": CONTENT_FILTER,
+    "IMAGE_PROHIBITED_CONTENT": CONTENT_FILTER,
+}
+_NO_REASON = "FINISH_REASON_UNSPECIFIED"
+
+_COUNTS = (
+    "promptTokenCount",
+    "toolUsePromptTokenCount",
+    "candidatesTokenCount",
+    "thoughtsTokenCount",
+    "cachedContentTokenCount",
+)
+
+
+class GeminiDecoder:
+    """Decodes one reply (see ``jpq.provider.base.Decoder``).
+
+    ``where`` names the provider in errors. docs/providers.md lists what is decided here.
+    """
+
+    def __init__(self, where: str = "") -> None:
+        self.ending = False
+        self.done = False
+        self._where = where
+        self._parts = OpenParts()
+        self._started: Optional[Started] = None
+        self._counts: Dict[str, int] = {}
+        self._metadata: Any = None  # the last ``usageMetadata``, to notice that it changed
+        self._usage = Usage()
+        self._reason = ""  # the provider's words for how the answer ended
+        self._blocked = ""
+        self._words = ""
+        self._malformed = ""
+
+    def feed(self, message: Message) -> Iterator[StreamEvent]:
+        """The events of one message."""
+        if self.done:
+            return
+        if self._malformed:
+            raise not_json(self._malformed, self._where)
+        try:
+            value = json.loads(message.data)
+        except (ValueError, RecursionError):
+            yield from self._other(message)
+            return
+        if message.event == "error":
+            raise from_error_object(value, where=self._where)
+        for chunk in value if isinstance(value, list) else (value,):
+            if isinstance(chunk, dict):
+                yield from self._chunk(chunk)
+
+    def feed_whole(self, value: Any) -> Iterator[StreamEvent]:
+        """The events of a reply that was not streamed: the same as if it had been."""
+        chunks = value if isinstance(value, list) else [value]
+        chunks = [chunk for chunk in chunks if isinstance(chunk, dict)]
+        if not any(map(_says_something, chunks)):
+            raise no_answer(self._where, _API)
+        for chunk in chunks:
+            yield from self._chunk(chunk)
+        yield from self.close()
+
+    def close(self) -> Iterator[StreamEvent]:
+        """The end of the bytes: the end of the answer if it had a finish reason, else a cut."""
+        if self.done:
+            return
+        finished = self._finished()
+        if finished.reason != INTERRUPTED:
+            yield from self._parts.end(cut=finished.reason == LENGTH)
+            self.done = True
+        yield finished
+
+    # What a message is
+
+    def _other(self, message: Message) -> Iterator[StreamEvent]:
+        """A message that is not JSON."""
+        data = message.data.strip()
+        if message.event == "error":
+            raise from_error_object(data, where=self._where)
+        if data.startswith(":"):
+            yield KeepAlive()  # a gateway passed a comment on as data
+        elif data and data != _DONE and not self.ending:
+            # The last message of a stream may be cut; the next one shows that it is not.
+            self._malformed = data
+
+    def _chunk(self, chunk: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        known = self._started
+        if known is None or known.model is None or known.message_id is None:
+            yield from self._start(chunk)
+        candidates = chunk.get("candidates")
+        for candidate in candidates if isinstance(candidates, list) else ():
+            # Where several were asked for, the others are interleaved with the first.
+            if isinstance(candidate, dict) and not candidate.get("index"):
+                yield from self._candidate(candidate)
+        if "promptFeedback" in chunk:
+            self._note_feedback(chunk["promptFeedback"])
+        metadata = chunk.get("usageMetadata")
+        if metadata and metadata != self._metadata:
+            yield from self._meter(metadata)
+        if chunk.get("error"):
+            raise from_error_object(chunk, where=self._where)
+
+    def _start(self, chunk: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        """Say which model serves; Vertex AI's older models do not."""
+        known = self._started or Started()
+        started = Started(
+            known.model or word(chunk, "modelVersion") or None,
+            known.message_id or word(chunk, "responseId") or None,
+        )
+        if started != known or (self._started is None and chunk.get("candidates")):
+            self._started = started
+            yield started
+
+    def _candidate(self, candidate: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        content = candidate.get("content")
+        parts = content.get("parts") if isinstance(content, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            if not isinstance(part, dict):
+                continue
+            if self._reason and _has_content(part):
+                self._reason = ""  # said too early: the model goes on
+            event = self._parts.plain_text(part)
+            if event is not None:
+                yield event
+            else:
+                message_id = self._started.message_id if self._started else None
+                yield from self._parts.add(part, message_id)
+        reason = word(candidate, "finishReason")
+        if reason and reason != _NO_REASON:
+            self._reason = reason
+            self._words = word(candidate, "finishMessage") or self._words
+        self._note_ending()
+
+    def _note_feedback(self, feedback: Any) -> None:
+        """The prompt may have been blocked, which is said in place of an answer or beside it."""
+        if isinstance(feedback, dict) and word(feedback, "blockReason"):
+            self._blocked = word(feedback, "blockReason")
+            self._words = word(feedback, "blockReasonMessage") or self._words
+            self._note_ending()
+
+    def _note_ending(self) -> None:
+        # A stop that comes while code runs is not the last: its result is still to come.
+        too_early = self._reason == "STOP" and self._parts.runs_code
+        self.ending = bool(self._blocked or (self._reason and not too_early))
+
+    def _meter(self, metadata: Any) -> Iterator[StreamEvent]:
+        """Counts are those of the whole answer so far; the last one of each is right."""
+        self._metadata = metadata
+        for name in _COUNTS if isinstance(metadata, dict) else ():
+            found = count(metadata, name)
+            if found is not None:
+                self._counts[name] = found
+        usage = _usage(self._counts)
+        if usage != self._usage:
+            self._usage = usage
+            yield Metered(usage)
+
+    # How it ends
+
+    def _finished(self) -> Finished:
+        said = self._reason if self.ending else ""
+        reason = _REASONS.get(said, said)
+        if self._blocked and reason in ("", STOP):
+            said, reason = self._blocked, CONTENT_FILTER
+        if not reason:
+            return Finished(INTERRUPTED)
+        if reason == STOP and self._parts.has_calls:
+            reason = TOOL_CALLS
+        details = {"native": said} if said != reason else {}
+        if self._words and reason not in (STOP, TOOL_CALLS):
+            details["message"] = self._words
+        return Finished(reason, details)
+
+
+def _usage(counts: Mapping[str, int]) -> Usage:
+    """The counts as jpq has them.
+
+    Google counts the thoughts apart from the answer, and what its own tools put into the
+    prompt apart from the prompt. Both are billed alike, and other providers count them in,
+    so they are added here: input and output make Google's ``totalTokenCount``.
+    """
+
+    def total(*names: str) -> Optional[int]:
+        found = [counts[name] for name in names if name in counts]
+        return sum(found) if found else None
+
+    return Usage(
+        input_tokens=total("promptTokenCount", "toolUsePromptTokenCount"),
+        output_tokens=total("candidatesTokenCount", "thoughtsTokenCount"),
+        reasoning_tokens=total("thoughtsTokenCount"),
+        cache_read_tokens=total("cachedContentTokenCount"),
+    )
+
+
+def _has_content(part: Mapping[str, Any]) -> bool:
+    """Whether ``part`` says something, other than a signature that comes behind the answer."""
+    return any(value for name, value in part.items() if name not in ("thoughtSignature", "thought"))
+
+
+def _says_something(chunk: Mapping[str, Any]) -> bool:
+    return any(chunk.get(field) for field in ("candidates", "promptFeedback", "error"))
