@@ -176,11 +176,17 @@ class FileJournal:
             raise write_error("save the title", error, path) from error
         self._metadata = metadata
 
-    def recover(self, recovery: Recovery) -> None:
-        """Commit what an earlier process recorded and did not get to commit.
+    def recover(self, recovery: Recovery, torn: int = 0) -> None:
+        """Commit what an earlier process recorded and did not get to commit, in the place
+        of the last ``torn`` bytes of the file.
 
         A write that fails here is tried again, and told, with the next commit.
         """
+        if torn:
+            try:
+                os.ftruncate(self._events, os.fstat(self._events).st_size - torn)
+            except OSError:
+                pass  # it stays a line that cannot be read
         try:
             self._save(adopt(self.stream, recovery))
         except WriteError:

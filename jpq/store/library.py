@@ -100,7 +100,7 @@ class Library:
             raise
         for notice in contents.notices:
             notify(notice)
-        journal.recover(contents.recovery)
+        journal.recover(contents.recovery, contents.torn)
         return journal
 
     def read(self, id: str) -> SavedConversation:

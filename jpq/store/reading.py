@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from jpq.conversation.entry import decode_entry, is_blank, parse_json_line
+from jpq.conversation.entry import decode_entry, encode_entry, is_blank, parse_json_line
 from jpq.conversation.event import Entry
 from jpq.conversation.stream import ConversationStream
 from jpq.errors import BadInputError
@@ -38,10 +38,15 @@ class SavedConversation(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """``events.jsonl`` as a stream, and what ``inflight.jsonl`` adds to it."""
+    """``events.jsonl`` as a stream, and what ``inflight.jsonl`` adds to it.
+
+    ``torn`` is how many bytes at the end of ``events.jsonl`` are only the beginning of an
+    entry that the recovery has whole: a kill in the middle of a write leaves such.
+    """
 
     stream: ConversationStream
     recovery: Recovery
+    torn: int
     notices: Tuple[str, ...]
 
 
@@ -72,11 +77,14 @@ def read_contents(folder: str, clock: Callable[[], float] = time.time) -> Conten
         ) from error
     stream = ConversationStream(base_config, clock)
     unread = _read_entries(events, stream)
+    recovery = recover(inflight, stream.entries)
+    torn = _torn_bytes(events, recovery)
+    unread -= 1 if torn else 0
     notices: List[str] = []
     if unread:
         lines = "1 line" if unread == 1 else f"{unread} lines"
         notices.append(f"{lines} of {os.path.join(folder, EVENTS)} cannot be read; left as it is.")
-    return Contents(stream, recover(inflight, stream.entries), tuple(notices))
+    return Contents(stream, recovery, torn, tuple(notices))
 
 
 def adopt(stream: ConversationStream, recovery: Recovery) -> List[Entry]:
@@ -133,3 +141,10 @@ def _read_entries(data: bytes, stream: ConversationStream) -> int:
         elif not is_blank(line):
             unread += 1
     return unread
+
+
+def _torn_bytes(data: bytes, recovery: Recovery) -> int:
+    tail = data[data.rfind(b"\n") + 1 :]
+    if tail and recovery.entries and encode_entry(recovery.entries[0]).startswith(tail):
+        return len(tail)
+    return 0
