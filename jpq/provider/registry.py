@@ -32,6 +32,7 @@ APIS: Mapping[str, Api] = {
     "openai-chat": Api("jpq.provider.openai_chat"),
     "anthropic": Api("jpq.provider.anthropic"),
     "google": Api("jpq.provider.google"),
+    "ollama": Api("jpq.provider.ollama"),
     "local": Api("jpq.provider.local", "LocalProvider"),
     "scripted": Api("jpq.provider.scripted", "ScriptedProvider"),
 }

@@ -116,7 +116,13 @@ ROWS: Tuple[ProviderRow, ...] = (
         key_env="PERPLEXITY_API_KEY",
         quirks={"stream_options": False, "tool_choice": False},
     ),
-    ProviderRow("ollama", "openai-chat", "http://127.0.0.1:11434/v1", base_url_env="OLLAMA_HOST"),
+    ProviderRow(
+        "ollama",
+        "ollama",
+        "http://127.0.0.1:11434",
+        base_url_env="OLLAMA_HOST",
+        quirks={"prefill": True},
+    ),
     ProviderRow(
         "llamacpp",
         "openai-chat",

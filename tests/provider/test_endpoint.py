@@ -45,6 +45,10 @@ OLLAMA = "http://127.0.0.1:11434/v1"
         ("box:1234/", OLLAMA, "http://box:1234/v1"),
         ("http://box:1234", OLLAMA, "http://box:1234/v1"),
         ("https://box", OLLAMA, "https://box/v1"),
+        ("http://0.0.0.0:1234", OLLAMA, "http://127.0.0.1:1234/v1"),
+        ("::1", OLLAMA, "http://[::1]:11434/v1"),
+        ("::", OLLAMA, "http://[::1]:11434/v1"),
+        ("fe80::1", OLLAMA, "http://[fe80::1]:11434/v1"),
     ],
 )
 def test_a_base_url_is_completed(written: str, usual: str, meant: str) -> None:

@@ -72,7 +72,7 @@ def test_an_empty_key_variable_means_that_no_key_is_needed() -> None:
     [
         ("openai", {"OPENAI_BASE_URL": "http://env.test/v1/"}, "http://env.test/v1"),
         ("openai", {"OPENAI_BASE_URL": " "}, "http://file.test/v1"),
-        ("ollama", {"OLLAMA_HOST": "0.0.0.0:1234"}, "http://127.0.0.1:1234/v1"),
+        ("ollama", {"OLLAMA_HOST": "0.0.0.0:1234"}, "http://127.0.0.1:1234"),
         ("groq", {"GROQ_BASE_URL": "https://api.groq.com"}, "https://api.groq.com/openai/v1"),
     ],
 )

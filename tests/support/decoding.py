@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional
 
 from jpq.errors import StreamError
 from jpq.events.parts import Finished, Flush, Part, StreamEvent, ToolArgumentsDelta, ToolCallStarted
@@ -24,11 +24,13 @@ class Decoded(NamedTuple):
         return self.error is None and self.response.is_complete
 
 
-def decode(decoder: Decoder, chunks: Iterable[bytes]) -> Decoded:
+def decode(
+    decoder: Decoder, chunks: Iterable[bytes], framing: Callable[..., Any] = sse.messages
+) -> Decoded:
     """Feed ``chunks`` to ``decoder`` until its end marker or the end of the bytes."""
 
     def events() -> Iterator[StreamEvent]:
-        for message in sse.messages(chunks):
+        for message in framing(chunks):
             yield from decoder.feed(message)
             if decoder.done:
                 return

@@ -1,0 +1,203 @@
+"""Encodes a ProviderRequest for Ollama's chat API.
+
+Facts are from the pages "Chat" (API reference), "Tool calling", "Thinking", "Structured
+outputs" and "Modelfile" of Ollama's documentation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from urllib.parse import urlsplit
+
+from jpq.conversation.thread import (
+    ASSISTANT,
+    Origin,
+    ThreadBlock,
+    ThreadOpaque,
+    ThreadReasoning,
+    ThreadText,
+    ThreadToolCall,
+    ThreadToolResult,
+)
+from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.wire_request import CONTINUE, refuse_own_fields, request_headers
+
+_PATH = "/api/chat"
+# People paste the base URL of Ollama's imitation of OpenAI, or the whole address.
+_PASTED = (_PATH, "/api", "/v1")
+
+_OWN_FIELDS = ("model", "messages", "stream", "tools")
+# Options that stand in the request itself; every other one is the model's.
+_REQUEST_FIELDS = (
+    "think",
+    "format",
+    "keep_alive",
+    "logprobs",
+    "top_logprobs",
+    "truncate",
+    "shift",
+)
+# Options of every API, which have another form here, or (the last one) none at all.
+_TRANSLATED = (
+    "max_tokens",
+    "stop",
+    "reasoning_effort",
+    "reasoning_budget",
+    "response_format",
+    "parallel_tool_calls",
+)
+
+
+def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> HttpRequest:
+    """The HTTP request for ``request``. Raises ConfigError for an option that cannot be set."""
+    refuse_own_fields(request.options, _OWN_FIELDS, row)
+    body: Dict[str, Any] = {"model": request.model, "messages": _messages(request, row)}
+    body.update(_request_fields(request.options))
+    options = _model_options(request.options)
+    if options:
+        body["options"] = options
+    tools = [_tool(tool) for tool in _offered(request)]
+    if tools:
+        body["tools"] = tools
+    body["stream"] = request.stream
+    return HttpRequest(_url(row.base_url), request_headers(request, row, key), body)
+
+
+def _url(base_url: str) -> str:
+    parts = urlsplit(base_url)
+    path = parts.path.rstrip("/")
+    for end in _PASTED:
+        if path.endswith(end):
+            path = path[: -len(end)]
+            break
+    return parts._replace(path=path + _PATH).geturl()
+
+
+# Options
+
+
+def _request_fields(options: Mapping[str, Any]) -> Dict[str, Any]:
+    fields: Dict[str, Any] = {}
+    effort, budget = options.get("reasoning_effort"), options.get("reasoning_budget")
+    if effort is not None:
+        # Levels are for models that know them; to others any level means to think.
+        fields["think"] = {"none": False, "minimal": "low"}.get(effort, effort)
+    elif budget is not None:
+        fields["think"] = budget != 0
+    wanted = _format(options.get("response_format"))
+    if wanted is not None:
+        fields["format"] = wanted
+    fields.update((n, options[n]) for n in _REQUEST_FIELDS if options.get(n) is not None)
+    return fields
+
+
+def _format(response_format: Any) -> Any:
+    """``format`` for what OpenAI calls ``response_format``: ``json``, a schema, or None."""
+    if not isinstance(response_format, dict):
+        return None
+    schema = response_format.get("json_schema")
+    if isinstance(schema, dict) and schema.get("schema"):
+        return schema["schema"]
+    return "json" if response_format.get("type") in ("json_object", "json_schema") else None
+
+
+def _model_options(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """The model's parameters; ``options`` may hold a whole table of them."""
+    taken = (*_REQUEST_FIELDS, *_TRANSLATED, "options")
+    chosen = {n: value for n, value in options.items() if n not in taken and value is not None}
+    if options.get("max_tokens") is not None:
+        chosen["num_predict"] = options["max_tokens"]
+    stop = options.get("stop")
+    if stop:
+        chosen["stop"] = [stop] if isinstance(stop, str) else list(stop)
+    table = options.get("options")
+    return {**chosen, **table} if isinstance(table, dict) else chosen
+
+
+# Tools
+
+
+def _offered(request: ProviderRequest) -> Sequence[ToolDefinition]:
+    """The tools to offer. The API has no tool choice, so a choice is what is left to choose."""
+    choice = request.tool_choice
+    if choice in (None, "auto", "required"):
+        return request.tools
+    if choice == "none":
+        return ()
+    return [tool for tool in request.tools if tool.name == choice]
+
+
+def _tool(tool: ToolDefinition) -> Dict[str, Any]:
+    parameters = {"type": "object", "properties": {}, **tool.parameters}
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+# Messages
+
+
+def _messages(request: ProviderRequest, row: ProviderRow) -> List[Dict[str, Any]]:
+    thread = request.thread
+    maker = Origin(row.name, request.model)
+    encoded: List[Dict[str, Any]] = []
+    if thread.system.strip():
+        encoded.append({"role": "system", "content": thread.system})
+    for message in thread.messages:
+        if message.role == ASSISTANT:
+            encoded.extend(_assistant(message.blocks, maker))
+        else:
+            encoded.extend(_user(message.blocks))
+    is_open = thread.continues and encoded and encoded[-1]["role"] == ASSISTANT
+    if is_open and not row.quirks.get("prefill", False):
+        encoded.append({"role": "user", "content": CONTINUE})
+    return encoded
+
+
+def _user(blocks: Sequence[ThreadBlock]) -> Iterator[Dict[str, Any]]:
+    """Results first, each a message of its own, as they must follow their calls at once."""
+    for block in blocks:
+        if isinstance(block, ThreadToolResult):
+            yield {
+                "role": "tool",
+                "tool_name": block.name,
+                "tool_call_id": block.id,
+                "content": block.content,
+            }
+    text = _text(blocks)
+    if text:
+        yield {"role": "user", "content": text}
+
+
+def _assistant(blocks: Sequence[ThreadBlock], maker: Origin) -> Iterator[Dict[str, Any]]:
+    """What the model said; reasoning and pictures only where it was this model that did."""
+    text = _text(blocks)
+    calls = [block for block in blocks if isinstance(block, ThreadToolCall)]
+    if not text and not calls:
+        return  # reasoning alone is no message
+    message: Dict[str, Any] = {"role": ASSISTANT, "content": text}
+    own = [
+        b for b in blocks if isinstance(b, (ThreadReasoning, ThreadOpaque)) and b.origin == maker
+    ]
+    thinking = [block.text for block in own if isinstance(block, ThreadReasoning) and block.text]
+    if thinking:
+        message["thinking"] = "\n\n".join(thinking)
+    images = [image for block in own for image in _images(block)]
+    if images:
+        message["images"] = images
+    if calls:
+        message["tool_calls"] = [_call(number, call) for number, call in enumerate(calls)]
+    yield message
+
+
+def _images(block: ThreadBlock) -> Sequence[Any]:
+    images = block.data.get("images") if isinstance(block, ThreadOpaque) else None
+    return images if isinstance(images, list) else ()
+
+
+def _text(blocks: Sequence[ThreadBlock]) -> str:
+    return "\n\n".join(block.text for block in blocks if isinstance(block, ThreadText))
+
+
+def _call(number: int, call: ThreadToolCall) -> Dict[str, Any]:
+    function = {"index": number, "name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function}
