@@ -29,17 +29,22 @@ TEXT, THINKING, CALL = "text", "thinking", "tool_use"
 # Metadata of a text: the content blocks it was sent as, where they carry citations.
 BLOCKS = "blocks"
 
-# The field of a block and of its deltas that arrives in pieces, and what it says.
-_FIELDS = {TEXT: "text", THINKING: "thinking"}
-_PAYLOADS: Mapping[str, Type[Union[MessageDelta, ReasoningDelta]]] = {
+# The blocks that are shown as they come. What they say is in the field of that name, in the
+# block and in its deltas.
+_SHOWN: Mapping[str, Type[Union[MessageDelta, ReasoningDelta]]] = {
     TEXT: MessageDelta,
     THINKING: ReasoningDelta,
 }
 _DELTAS = {
-    "text_delta": (TEXT, "text"),
-    "citations_delta": (TEXT, ""),
-    "thinking_delta": (THINKING, "thinking"),
-    "signature_delta": (THINKING, ""),
+    "text_delta": TEXT,
+    "citations_delta": TEXT,
+    "thinking_delta": THINKING,
+    "signature_delta": THINKING,
+}
+# What the events of a block say of it; the rest of it is metadata.
+_SAID: Mapping[str, Tuple[str, ...]] = {
+    THINKING: ("type", "thinking"),
+    CALL: ("type", "id", "name", "input"),
 }
 
 
@@ -52,9 +57,9 @@ class _Open:
 
     def __init__(self, kind: str, block: Mapping[str, Any]) -> None:
         self.kind = kind
-        self.delta = f"{kind}_delta" if kind in _FIELDS else "input_json_delta"
-        self.field = _FIELDS.get(kind, "partial_json")
-        self.payload = _PAYLOADS.get(kind, MessageDelta)
+        self.delta = f"{kind}_delta" if kind in _SHOWN else "input_json_delta"
+        self.field = kind if kind in _SHOWN else "partial_json"
+        self.payload = _SHOWN.get(kind, MessageDelta)
         self.block: Dict[str, Any] = dict(block)
         self.earlier: List[Dict[str, Any]] = []
         self.index: Optional[int] = None
@@ -64,8 +69,8 @@ class _Open:
 
     def whole_block(self) -> Dict[str, Any]:
         """The block with the pieces that came since its beginning."""
-        if self.kind in _FIELDS:
-            return {**self.block, _FIELDS[self.kind]: "".join(self.pieces)}
+        if self.kind in _SHOWN:
+            return {**self.block, self.field: "".join(self.pieces)}
         if not self.pieces:
             return self.block
         return {**self.block, "input": self.call(cut=False).arguments}
@@ -133,8 +138,8 @@ class OpenBlocks:
             self._open.index = self._next_index()
             id, name = _word(block.get("id")), _word(block.get("name"))
             yield ToolCallStarted(self._open.index, id, name)
-        elif self._open.kind in _FIELDS:
-            yield from self._say(_FIELDS[self._open.kind], block)
+        elif self._open.kind in _SHOWN:
+            yield from self._say(self._open, block)
 
     def delta(self, number: Any, delta: Any) -> Iterator[StreamEvent]:
         """More of the block ``number``; what is of an unknown kind says nothing."""
@@ -144,15 +149,16 @@ class OpenBlocks:
         if type == "input_json_delta":
             yield from self._add_arguments(number, delta.get("partial_json"))
         elif type in _DELTAS:
-            kind, field = _DELTAS[type]
+            kind = _DELTAS[type]
             if self._open is None or self._open.kind != kind or number != self._number:
                 # Its beginning was lost on the way; what it says was not.
                 yield from self._begin(kind, {"type": kind})
                 self._number = number
-            if field:
-                yield from self._say(field, delta)
+            assert self._open is not None
+            if type == self._open.delta:
+                yield from self._say(self._open, delta)
             else:
-                self._note(type, delta)
+                self._note(self._open.block, delta)
 
     def stop(self, number: Any) -> None:
         """The block ``number`` is whole."""
@@ -176,11 +182,9 @@ class OpenBlocks:
         yield from self._finish(cut=False)
         self._open = _Open(kind, block)
 
-    def _say(self, field: str, source: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        """The text in ``field`` of a block or delta."""
-        block = self._open
-        assert block is not None
-        text = source.get(field)
+    def _say(self, block: _Open, source: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        """The text in ``source``, the beginning of ``block`` or a delta of it."""
+        text = source.get(block.field)
         if not text or not isinstance(text, str):
             return
         text, block.held = mend_piece(block.held, text)
@@ -193,11 +197,9 @@ class OpenBlocks:
         block.pieces.append(text)
         return Part(block.index, block.payload(text))
 
-    def _note(self, type: str, delta: Mapping[str, Any]) -> None:
-        """A citation or signature of the open block."""
-        assert self._open is not None
-        block = self._open.block
-        if type == "signature_delta":
+    def _note(self, block: Dict[str, Any], delta: Mapping[str, Any]) -> None:
+        """A signature or citation that belongs to ``block``."""
+        if delta["type"] == "signature_delta":
             block["signature"] = _word(delta.get("signature")) or block.get("signature")
         elif delta.get("citation"):
             citations = block.get("citations")
@@ -206,7 +208,7 @@ class OpenBlocks:
 
     def _add_arguments(self, number: Any, text: Any) -> Iterator[StreamEvent]:
         block = self._open
-        if block is None or block.kind in _FIELDS or number != self._number:
+        if block is None or block.kind in _SHOWN or number != self._number:
             return  # a fragment of no call
         text, block.held = mend_piece(block.held, text) if isinstance(text, str) else ("", "")
         if text:
@@ -221,7 +223,7 @@ class OpenBlocks:
         if block.kind == CALL:
             yield from self._finish_call(block, cut)
             return
-        if block.held and block.kind in _FIELDS:
+        if block.held and block.kind in _SHOWN:
             yield self._piece(block, REPLACEMENT)
         if block.index is not None:
             yield Flush(block.index, _metadata(block))
@@ -252,12 +254,6 @@ class OpenBlocks:
         return self._indices - 1
 
 
-_SHOWN: Mapping[str, Tuple[str, ...]] = {
-    THINKING: ("type", "thinking"),
-    CALL: ("type", "id", "name", "input"),
-}
-
-
 def _metadata(block: _Open) -> Dict[str, Any]:
     """What is to be sent back with the block besides what its events say."""
     if block.kind == TEXT:
@@ -265,7 +261,7 @@ def _metadata(block: _Open) -> Dict[str, Any]:
         kept = {BLOCKS: blocks} if any(b.get("citations") for b in blocks) else {}
     else:
         fields = block.block.items()
-        kept = {name: value for name, value in fields if value and name not in _SHOWN[block.kind]}
+        kept = {name: value for name, value in fields if value and name not in _SAID[block.kind]}
     return mend_value(kept) or {} if kept else kept
 
 
