@@ -30,6 +30,7 @@ class Api(NamedTuple):
 
 APIS: Mapping[str, Api] = {
     "openai-chat": Api("jpq.provider.openai_chat"),
+    "openai-responses": Api("jpq.provider.openai_responses"),
     "anthropic": Api("jpq.provider.anthropic"),
     "google": Api("jpq.provider.google"),
     "ollama": Api("jpq.provider.ollama"),
