@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
@@ -77,6 +77,7 @@ def prepare(
     asks = interactive(env.environ, args.non_interactive)
     chosen = _chosen(args, env)
     config = _load(args, env, chosen, asks, {})
+    _warn(args, env, config.warnings)
     limit(config["request.total_timeout_s"])
     if config["model"] is None and not _goes_on(args):
         raise NoModelError()  # before anybody types a question
@@ -85,9 +86,9 @@ def prepare(
     try:
         own = {} if journal is None else journal.stream.config()
         if own:
+            told = config.warnings
             config = _load(args, env, chosen, asks, own)
-            limit(config["request.total_timeout_s"])
-        _warn(args, env, config)
+            _warn(args, env, [line for line in config.warnings if line not in told])
         if config["model"] is None:
             raise NoModelError()
         model = parse_model(config["model"], config.table("aliases"))
@@ -105,9 +106,10 @@ def prepare(
         raise
 
 
-def _warn(args: argparse.Namespace, env: Environment, config: Config) -> None:
-    for warning in () if args.quiet else config.warnings:
-        env.tell(PREFIX + one_line(warning))
+def _warn(args: argparse.Namespace, env: Environment, warnings: Iterable[str]) -> None:
+    tell = _teller(args, env)
+    for warning in warnings:
+        tell(warning)
 
 
 def _get_ready(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Mapping, NamedTuple, Optional
@@ -86,7 +87,8 @@ def _make(path: str) -> None:
         os.mkdir(path, 0o700)
     except FileExistsError:
         if not os.path.isdir(path):  # else another process was quicker
-            raise
+            reason = os.strerror(errno.ENOTDIR)
+            raise NotADirectoryError(errno.ENOTDIR, reason, path) from None
 
 
 def _folder(kind: str, environ: Mapping[str, str]) -> str:

@@ -100,8 +100,7 @@ def shell(
         env=environment() if environ is None else dict(environ),
         cwd=cwd,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         timeout=WAIT_S,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
