@@ -74,7 +74,9 @@ def _messages(request: ProviderRequest, row: ProviderRow) -> List[Dict[str, Any]
             encoded.extend(_user(message.blocks))
     merged = _merged(encoded)
     if thread.continues and merged and merged[-1]["role"] == "assistant":
-        merged.extend(_continuation(merged[-1], row))
+        # A reply that comes whole would begin with the open answer again (llama.cpp).
+        prefill = row.quirks.get("prefill", False) if request.stream else False
+        merged.extend(_continuation(merged[-1], prefill))
     return merged
 
 
@@ -171,9 +173,8 @@ def _merged(messages: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
     return merged
 
 
-def _continuation(last: Dict[str, Any], row: ProviderRow) -> List[Dict[str, Any]]:
+def _continuation(last: Dict[str, Any], prefill: Any) -> List[Dict[str, Any]]:
     """What asks for the rest of the cut answer ``last``: nothing where it may stand open."""
-    prefill = row.quirks.get("prefill", False)
     if prefill == "prefix":
         last["prefix"] = True
     return [] if prefill else [{"role": "user", "content": CONTINUE}]

@@ -277,6 +277,8 @@ def test_or_the_answer_is_left_open_where_the_model_takes_that() -> None:
     assert sent[-1] == {"role": "assistant", "content": "Once upon "}
     marked = sent_messages(*CUT, continues=True, to=row(prefill="prefix"))
     assert marked[-1] == {"role": "assistant", "content": "Once upon ", "prefix": True}
+    whole = sent_messages(*CUT, continues=True, to=row(prefill=True), stream=False)
+    assert whole[-1] == {"role": "user", "content": CONTINUE}
 
 
 def test_there_is_nothing_to_go_on_with_when_only_reasoning_was_cut() -> None:
