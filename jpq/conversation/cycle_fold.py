@@ -57,7 +57,8 @@ class CycleFold:
 
         In a cycle that did not end by itself no call is run: a whole one is answered as
         such, one that was still being written is left out, and a text that was still
-        being written is marked ``partial``.
+        being written is marked ``partial``, and kept even if blank, because the next
+        attempt goes on after it.
         """
         cut = not self.response().is_complete
         drafts: List[Draft] = []
@@ -67,12 +68,14 @@ class CycleFold:
                 if not block.finished:
                     continue
                 refusals.append(Draft(ToolResponse(block.call.id, CUT_CALL, is_error=True)))
-            drafts.append(self._draft(block, partial=cut and index not in self._flushed))
+            partial = cut and index not in self._flushed
+            if _has_content(block, partial):
+                drafts.append(self._draft(block, partial))
         return drafts + refusals
 
     def _blocks(self) -> List[Tuple[int, Block]]:
         blocks = ((index, self._transcript.block(index)) for index in sorted(self._seen))
-        return [(index, block) for index, block in blocks if block and _has_content(block)]
+        return [(index, block) for index, block in blocks if block]
 
     def _draft(self, block: Block, partial: bool) -> Draft:
         metadata: Dict[str, Any] = {}
@@ -91,9 +94,10 @@ class CycleFold:
         return Draft(AssistantReasoning(block.text), metadata)
 
 
-def _has_content(block: Block) -> bool:
+def _has_content(block: Block, partial: bool) -> bool:
     if isinstance(block, ToolCallBlock):
         return True
     if isinstance(block, OpaqueBlock):
         return bool(block.data)
-    return bool(block.text.strip() or block.metadata)
+    text = block.text if partial and isinstance(block, TextBlock) else block.text.strip()
+    return bool(text or block.metadata)

@@ -186,3 +186,9 @@ def test_a_call_that_was_still_being_written_is_left_out() -> None:
 
 def test_blank_text_is_left_out() -> None:
     assert fold(Part(0, MessageDelta(" \n")), Part(1, ReasoningDelta("")), Finished(STOP)) == []
+
+
+def test_blank_text_of_a_cut_cycle_is_kept_for_what_follows() -> None:
+    drafts = fold(Part(0, ReasoningDelta(" ")), Part(1, MessageDelta(" ")))
+    assert [draft.event for draft in drafts] == [AssistantMessage(" ")]
+    assert drafts[0].metadata["partial"] is True

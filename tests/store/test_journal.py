@@ -261,7 +261,9 @@ class Model:
 
     def everything(self) -> List[ConversationEvent]:
         kinds = {0: AssistantReasoning, 1: AssistantMessage}
-        recorded = [kinds[i](c[i]) for c in self.cycles for i in sorted(c)]
+        recorded = [
+            kinds[i](c[i]) for c in self.cycles for i in sorted(c) if i == 1 or c[i].strip()
+        ]
         return self.committed + recorded
 
 
