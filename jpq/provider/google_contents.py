@@ -32,6 +32,11 @@ _Part = Dict[str, Any]
 # refuse the first call of a step that has no signature.
 NOT_SIGNED = "skip_thought_signature_validator"
 
+# What a part may hold besides its call, and what blocks of other APIs have that a part has not:
+# a provider may have been configured with another API when they were kept.
+_BESIDE_CALL = ("thought", "thoughtSignature", "partMetadata")
+_OTHERS = {"type", "reasoning_details"}
+
 _INVALID_IN_NAME = re.compile(r"[^a-zA-Z0-9_.:-]")
 _LONGEST_NAME = 64
 
@@ -110,7 +115,7 @@ class _Encoder:
         if isinstance(given, str):
             self._given_ids[call.id] = given
             function["id"] = given
-        return {**_without_id(call.opaque), "functionCall": function}
+        return {**_beside_call(call.opaque), "functionCall": function}
 
     def _result(self, result: ThreadToolResult) -> _Part:
         # FunctionResponse in the reference: "output" and "error" are its own words.
@@ -125,7 +130,7 @@ def _kept(opaque: Mapping[str, Any]) -> Iterator[_Part]:
     """The parts that were kept as they came; a text that says nothing is refused."""
     parts = opaque.get(PARTS, [opaque])
     for part in parts if isinstance(parts, list) else ():
-        if isinstance(part, dict) and part and not _is_blank(part):
+        if isinstance(part, dict) and part and not (_is_blank(part) or _OTHERS & set(part)):
             yield dict(part)
 
 
@@ -134,8 +139,8 @@ def _is_blank(part: Mapping[str, Any]) -> bool:
     return isinstance(text, str) and not text.strip() and set(part) <= {"text", "thought"}
 
 
-def _without_id(opaque: Mapping[str, Any]) -> _Part:
-    return {name: value for name, value in opaque.items() if name != CALL_ID}
+def _beside_call(opaque: Mapping[str, Any]) -> _Part:
+    return {name: opaque[name] for name in _BESIDE_CALL if name in opaque}
 
 
 def _sign_first_call(parts: Sequence[_Part]) -> None:

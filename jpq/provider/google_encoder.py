@@ -36,9 +36,10 @@ _MODELS_PATH = re.compile(r"/models(/[^/]*)?$")
 def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> HttpRequest:
     """The HTTP request for ``request``. Raises ConfigError for an option that cannot be set."""
     refuse_own_fields(request.options, _OWN_FIELDS, row)
-    signed = applies(row.quirks.get("signed_calls", False), request.model)
+    model = request.model.rpartition("/")[2]
+    signed = applies(row.quirks.get("signed_calls", False), model)
     contents = encode_contents(request.thread, row, request.model, signed_calls=signed)
-    prefill = applies(row.quirks.get("prefill", False), request.model)
+    prefill = applies(row.quirks.get("prefill", False), model)
     if contents and contents[-1]["role"] == "model" and not prefill:
         contents.append(text_content("user", CONTINUE))
     body: Dict[str, Any] = {"contents": contents}
@@ -48,7 +49,7 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
         body["tools"] = [{"functionDeclarations": [_tool(tool) for tool in request.tools]}]
         if request.tool_choice:
             body["toolConfig"] = {"functionCallingConfig": _tool_choice(request.tool_choice)}
-    body.update(_options(request, row))
+    body.update(_options(request, applies(row.quirks.get("budget", False), model)))
     headers = request_headers(request, row, key, key_header="x-goog-api-key")
     return HttpRequest(_url(request, row), headers, body)
 
@@ -81,7 +82,7 @@ def _tool_choice(choice: str) -> Dict[str, Any]:
     return {"mode": "ANY", "allowedFunctionNames": [choice]}
 
 
-def _options(request: ProviderRequest, row: ProviderRow) -> Dict[str, Any]:
+def _options(request: ProviderRequest, by_budget: bool) -> Dict[str, Any]:
     options = {name: value for name, value in request.options.items() if value is not None}
     fields = {name: options.pop(name) for name in _BODY_FIELDS if name in options}
     config: Dict[str, Any] = {}
@@ -90,7 +91,6 @@ def _options(request: ProviderRequest, row: ProviderRow) -> Dict[str, Any]:
             config[_NAMES.get(name, name)] = value
     if isinstance(config.get("stopSequences"), str):
         config["stopSequences"] = [config["stopSequences"]]
-    by_budget = applies(row.quirks.get("budget", False), request.model)
     thinking = _thinking(options, by_budget)
     if thinking:
         config.setdefault("thinkingConfig", thinking)

@@ -57,8 +57,12 @@ class _Reducer:
         types = _types(schema)
         nullable = "null" in types or schema.get("nullable") is True or _allows_null(schema)
         choices = [self.reduce(choice, inside) for choice in _choices(schema, types)]
-        reduced = self._one_of(choices, schema) if choices else self._of_type(schema, types, inside)
-        return _with_null(reduced) if nullable else reduced
+        reduced = (
+            _one_of(choices, _described(schema))
+            if choices
+            else self._of_type(schema, types, inside)
+        )
+        return _with(reduced, {"nullable": True}) if nullable else reduced
 
     def _find(self, reference: str) -> Mapping[str, Any]:
         """What a reference into this document points at, or {}."""
@@ -85,14 +89,6 @@ class _Reducer:
                 merged = _joined(merged, part)
         return _joined(merged, _without(schema, "allOf")) if merged else schema
 
-    def _one_of(
-        self, choices: Sequence[Dict[str, Any]], schema: Mapping[str, Any]
-    ) -> Dict[str, Any]:
-        described = _described(schema)
-        if len(choices) == 1:
-            return {**choices[0], **described}
-        return {"anyOf": [{**described, **choice} for choice in choices]}
-
     def _of_type(
         self, schema: Mapping[str, Any], types: Sequence[str], inside: Sequence[str]
     ) -> Dict[str, Any]:
@@ -116,12 +112,8 @@ class _Reducer:
         kinds = items if isinstance(items, list) else _list(schema.get("prefixItems"))
         if isinstance(items, dict):
             return self.reduce(items, inside)
-        unique: List[Dict[str, Any]] = []
-        for kind in kinds:  # a tuple, which Gemini has no word for
-            reduced = self.reduce(kind, inside)
-            if reduced not in unique:
-                unique.append(reduced)
-        return self._one_of(unique, {}) if unique else {"type": _ANYTHING}
+        # A list of kinds is a tuple, which Gemini has no word for.
+        return _one_of([self.reduce(kind, inside) for kind in kinds], {})
 
     def _add_properties(
         self, reduced: Dict[str, Any], schema: Mapping[str, Any], inside: Sequence[str]
@@ -166,10 +158,21 @@ def _allows_null(schema: Mapping[str, Any]) -> bool:
     return any(map(_is_null, choices)) or None in _list(schema.get("enum"))
 
 
-def _with_null(reduced: Dict[str, Any]) -> Dict[str, Any]:
+def _one_of(choices: Iterable[Dict[str, Any]], described: Mapping[str, Any]) -> Dict[str, Any]:
+    """A schema that is one of ``choices``, which may be choices themselves."""
+    unique: List[Dict[str, Any]] = []
+    for choice in choices:
+        unique += [one for one in choice.get("anyOf", [choice]) if one not in unique]
+    if len(unique) > 1:
+        return _with({"anyOf": unique}, described)
+    return _with(unique[0] if unique else {"type": _ANYTHING}, described)
+
+
+def _with(reduced: Mapping[str, Any], fields: Mapping[str, Any]) -> Dict[str, Any]:
+    """``reduced`` with ``fields``, which cannot stand beside ``anyOf`` but in each choice."""
     if "anyOf" in reduced:
-        return {"anyOf": [{**choice, "nullable": True} for choice in reduced["anyOf"]]}
-    return {**reduced, "nullable": True}
+        return {"anyOf": [{**fields, **choice} for choice in reduced["anyOf"]]}
+    return {**reduced, **fields}
 
 
 def _guessed_type(schema: Mapping[str, Any]) -> str:

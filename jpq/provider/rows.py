@@ -26,7 +26,7 @@ _CLAUDE_BEFORE_4_6 = (
 # Google's models before Gemini 3, which are told a budget for their reasoning, and those since,
 # which refuse calls without a signature ("Thinking" and "Thought signatures").
 _GEMINI_BEFORE_3 = ("gemini-1*", "gemini-2*")
-_GEMINI_SINCE_3 = ("gemini-3*", "gemini-*-latest")
+_GEMINI_SINCE_3 = ("gemini-3*", "gemini-flash*-latest", "gemini-pro*-latest")
 
 ROWS: Tuple[ProviderRow, ...] = (
     ProviderRow(
