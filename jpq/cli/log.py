@@ -6,6 +6,7 @@ there instead, with all the detail there is. A log that cannot be written never 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -171,8 +172,15 @@ class LoggedRenderer(Renderer):
 
 
 class _Handler(logging.FileHandler):
+    """A full disk neither ends the answer nor puts a traceback into it."""
+
     def handleError(self, record: logging.LogRecord) -> None:
-        """A full disk must not end the answer, nor put a traceback into it."""
+        """Nothing: the record is lost."""
+
+    def close(self) -> None:
+        """Close the file, whatever it did not take."""
+        with contextlib.suppress(OSError):
+            super().close()
 
 
 class _Masked(logging.Formatter):
