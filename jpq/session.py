@@ -110,8 +110,8 @@ def run_turn(
 ) -> TurnOutcome:
     """Run one turn and show it whole, its error and its result too. Main thread.
 
-    With no ``requests`` the conversation's unfinished turn is answered. Signals are
-    messages while it runs; what they ask for is in the outcome.
+    Without a question in ``requests`` the conversation's unfinished turn is answered.
+    Signals are messages while it runs; what they ask for is in the outcome.
     """
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     renderer.show(ConversationOpened(setup.journal.id, str(setup.model)))

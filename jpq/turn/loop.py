@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence
 
 from jpq.conversation.cycle_fold import CycleFold
-from jpq.conversation.event import Draft, ToolResponse, TurnEnd
+from jpq.conversation.event import ChatRequest, Draft, ToolResponse, TurnEnd
 from jpq.conversation.thread import Origin
 from jpq.errors import JpqError, WriteError
 from jpq.events.parts import STOP, TOOL_CALLS, StreamEvent, coalesced
@@ -89,11 +89,11 @@ class TurnLoop:
         self._write_error: Optional[WriteError] = None
 
     def run(self, requests: Sequence[Draft]) -> ending.TurnOutcome:
-        """Commit ``requests`` and answer them; with none, answer the unfinished turn."""
+        """Commit ``requests`` and answer them; without a question, the unfinished turn."""
         self._mark = self._journal.mark()
         if requests:
             self._commit(requests)
-        self._continues = not requests
+        self._continues = not any(isinstance(draft.event, ChatRequest) for draft in requests)
         self._move(Trigger.START)
         perform = {
             Act.SEND: self._stream_cycle,

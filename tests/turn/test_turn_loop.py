@@ -11,6 +11,7 @@ from jpq.conversation.event import (
     AssistantMessage,
     AssistantReasoning,
     ChatRequest,
+    ConfigDelta,
     Draft,
     ToolCall,
     ToolResponse,
@@ -104,8 +105,8 @@ class Turn:
     def ask(self, prompt: str = "Hello") -> TurnOutcome:
         return self._loop.run([Draft(ChatRequest(prompt))])
 
-    def retry(self) -> TurnOutcome:
-        return self._loop.run([])
+    def retry(self, *drafts: Draft) -> TurnOutcome:
+        return self._loop.run(drafts)
 
     @property
     def events(self) -> List[Any]:
@@ -396,6 +397,16 @@ def test_retrying_an_interrupted_turn_goes_on_with_it() -> None:
     assert again.provider.requests[0].thread.continues
     thread = build_thread(journal.stream.entries)
     assert thread.messages[-1].blocks[0].text == "The sky is blue."  # type: ignore[union-attr]
+
+
+def test_it_is_gone_on_with_under_other_options_too() -> None:
+    """A change of options was taken for a question, and the answer began anew."""
+    journal = MemoryJournal()
+    cut = [text("The sky "), StreamError(ErrorKind.CUT, "")]
+    Turn(cut, max_attempts=1, journal=journal).ask("Why?")
+    again = Turn([text("is blue."), DONE], journal=journal)
+    again.retry(Draft(ConfigDelta({"options.max_tokens": 9})))
+    assert again.provider.requests[0].thread.continues
 
 
 def test_retrying_a_turn_that_never_began_asks_again() -> None:
