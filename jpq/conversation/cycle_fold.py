@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, Optional
 
 from jpq.conversation.event import (
     AssistantMessage,
@@ -14,7 +14,7 @@ from jpq.conversation.event import (
     ToolResponse,
 )
 from jpq.conversation.thread import Origin
-from jpq.events.parts import Flush, Part, StreamEvent, ToolCallStarted
+from jpq.events.parts import StreamEvent
 from jpq.events.transcript import (
     Block,
     ChatResponse,
@@ -37,15 +37,9 @@ class CycleFold:
     def __init__(self, origin: Optional[Origin] = None) -> None:
         self._origin = origin
         self._transcript = Transcript(origin.model if origin else None)
-        self._seen: Set[int] = set()
-        self._flushed: Set[int] = set()
 
     def feed(self, event: StreamEvent) -> None:
         """Fold one event."""
-        if isinstance(event, (Part, ToolCallStarted, Flush)):
-            self._seen.add(event.index)
-        if isinstance(event, Flush):
-            self._flushed.add(event.index)
         self._transcript.feed(event)
 
     def response(self) -> ChatResponse:
@@ -56,28 +50,23 @@ class CycleFold:
         """What is to be stored, in order; blocks without content, blank text too, are left out.
 
         In a cycle that did not end by itself no call is run: a whole one is answered as
-        such, one that was still being written is left out, and a text that was still
-        being written is marked ``partial``, and kept even if blank, because the next
-        attempt goes on after it.
+        such, and one that was still being written is left out. A text at its end is marked
+        ``partial``, and kept even if blank, because the next attempt goes on after it.
         """
-        cut = not self.response().is_complete
-        drafts: List[Draft] = []
-        refusals: List[Draft] = []
-        for index, block in self._blocks():
-            if cut and isinstance(block, ToolCallBlock):
-                if not block.finished:
-                    continue
-                refusals.append(Draft(ToolResponse(block.call.id, CUT_CALL, is_error=True)))
-            partial = cut and index not in self._flushed
-            if _has_content(block, partial):
-                drafts.append(self._draft(block, partial))
-        return drafts + refusals
+        response = self.response()
+        if response.is_complete:
+            return [self._draft(block) for block in response.blocks if _has_content(block)]
+        whole = [b for b in response.blocks if not isinstance(b, ToolCallBlock) or b.finished]
+        open_end = whole[-1] if whole and _was_shown(whole[-1]) else None
+        kept = [block for block in whole if block is open_end or _has_content(block)]
+        drafts = [self._draft(block) for block in kept]
+        if open_end is not None:
+            event, metadata = drafts[-1]
+            drafts[-1] = Draft(event, {**metadata, "partial": True})
+        calls = [block.call for block in kept if isinstance(block, ToolCallBlock)]
+        return drafts + [Draft(ToolResponse(call.id, CUT_CALL, is_error=True)) for call in calls]
 
-    def _blocks(self) -> List[Tuple[int, Block]]:
-        blocks = ((index, self._transcript.block(index)) for index in sorted(self._seen))
-        return [(index, block) for index, block in blocks if block]
-
-    def _draft(self, block: Block, partial: bool) -> Draft:
+    def _draft(self, block: Block) -> Draft:
         metadata: Dict[str, Any] = {}
         if self._origin is not None:
             metadata.update(self._origin._asdict())
@@ -87,17 +76,18 @@ class CycleFold:
             metadata["opaque"] = dict(block.metadata)
         if isinstance(block, ToolCallBlock):
             return Draft(ToolCall(*block.call), metadata)
-        if partial:
-            metadata["partial"] = True
         if isinstance(block, TextBlock):
             return Draft(AssistantMessage(block.text), metadata)
         return Draft(AssistantReasoning(block.text), metadata)
 
 
-def _has_content(block: Block, partial: bool) -> bool:
+def _has_content(block: Block) -> bool:
     if isinstance(block, ToolCallBlock):
         return True
     if isinstance(block, OpaqueBlock):
         return bool(block.data)
-    text = block.text if partial and isinstance(block, TextBlock) else block.text.strip()
-    return bool(text or block.metadata)
+    return bool(block.text.strip() or block.metadata)
+
+
+def _was_shown(block: Block) -> bool:
+    return isinstance(block, TextBlock) and bool(block.text)

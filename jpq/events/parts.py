@@ -21,6 +21,7 @@ TOOL_CALLS = "tool_calls"
 LENGTH = "length"
 REFUSAL = "refusal"
 CONTENT_FILTER = "content_filter"
+PAUSED = "pause_turn"  # Anthropic: send the answer back as it is, and it goes on
 INTERRUPTED = "interrupted"
 ERROR = "error"
 

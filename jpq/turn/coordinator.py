@@ -36,6 +36,7 @@ class Trigger(Enum):
     FAILED = "failed"
     CALLS = "calls pending"
     NO_CALLS = "no calls pending"
+    PAUSED = "the provider paused"
     ANSWERED = "a call answered"
     ALL_ANSWERED = "all answered"
     NEXT_CYCLE = "next cycle"
@@ -90,6 +91,7 @@ TRANSITIONS: Dict[Tuple[Phase, Trigger], Move] = {
     (_P.STREAMING, _T.FAILED): Move(_P.COMPLETE, (_A.KEEP_PARTIAL, _A.END_TURN)),
     (_P.STREAMING, _T.INTERRUPT): Move(_P.INTERRUPTED, (_A.OPEN_MENU,)),
     (_P.EVALUATING, _T.NO_CALLS): Move(_P.COMPLETE, (_A.END_TURN,)),
+    (_P.EVALUATING, _T.PAUSED): Move(_P.STREAMING, (_A.SEND,)),
     (_P.EVALUATING, _T.CALLS): Move(_P.EXECUTING, (_A.RUN_TOOLS,)),
     (_P.EXECUTING, _T.ANSWERED): Move(_P.EXECUTING),
     (_P.EXECUTING, _T.ALL_ANSWERED): Move(_P.CONTINUING, (_A.COMMIT_RESPONSES,)),

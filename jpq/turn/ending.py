@@ -6,7 +6,7 @@ import errno
 from typing import NamedTuple, Optional
 
 from jpq.errors import ErrorKind, ExitCode, JpqError, StreamError, WriteError
-from jpq.events.parts import CONTENT_FILTER, LENGTH, REFUSAL
+from jpq.events.parts import CONTENT_FILTER, LENGTH, PAUSED, REFUSAL
 from jpq.events.transcript import ChatResponse
 from jpq.events.usage import Usage
 
@@ -63,6 +63,12 @@ def of_response(response: ChatResponse, text: str) -> Ending:
             LIMITED,
             "The answer reached the model's output limit and stops here.",
             "Ask it to go on with: jpq -c continue, or raise the limit with -o max_tokens=N.",
+        )
+    if response.stop_reason == PAUSED:
+        return _early(
+            LIMITED,
+            "The provider paused the answer, and no more cycles are allowed.",
+            "Go on with: jpq --retry, or allow more with --max-cycles N.",
         )
     if response.stop_reason == REFUSAL:
         return _early(REFUSED, _with_reason("The model refused to answer", why), "")

@@ -9,7 +9,7 @@ from jpq.conversation.cycle_fold import CycleFold
 from jpq.conversation.event import ChatRequest, Draft, ToolResponse, TurnEnd
 from jpq.conversation.thread import Origin
 from jpq.errors import JpqError, WriteError
-from jpq.events.parts import STOP, TOOL_CALLS, StreamEvent, coalesced
+from jpq.events.parts import PAUSED, STOP, TOOL_CALLS, StreamEvent, coalesced
 from jpq.events.turn import (
     Complete,
     Error,
@@ -19,7 +19,6 @@ from jpq.events.turn import (
     TurnEvent,
     Waiting,
 )
-from jpq.events.usage import Usage, total_usage
 from jpq.interrupt.signals import Interrupt
 from jpq.provider.base import Exchange, ModelRef, Provider, ProviderRequest
 from jpq.render.worker import DisplayFailed
@@ -30,6 +29,7 @@ from jpq.turn.coordinator import Act, Answer, Phase, Trigger, TurnCoordinator
 from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
 from jpq.turn.inbox import Inbox
 from jpq.turn.narrator import Narrator
+from jpq.turn.tally import Tally
 
 CUT_BY_LIMIT = "Not run: the answer was stopped ({reason}) before it was whole."
 
@@ -78,10 +78,7 @@ class TurnLoop:
         self._narrator = Narrator(show)
         self._todo: Deque[Act] = deque()
         self._mark: Any = None
-        self._usages: List[Usage] = []
-        self._texts: List[str] = []
-        self._served: Optional[str] = None
-        self._finish_reason: Optional[str] = None
+        self._tally = Tally()
         self._continues = False
         self._cycles = 0
         self._ending: Optional[ending.Ending] = None
@@ -110,10 +107,10 @@ class TurnLoop:
         assert self._ending is not None
         return ending.TurnOutcome(
             ending=self._ending,
-            finish_reason=self._finish_reason,
-            text="\n\n".join(text for text in self._texts if text),
-            usage=total_usage(self._usages),
-            model=self._served,
+            finish_reason=self._tally.finish_reason,
+            text=self._tally.text,
+            usage=self._tally.usage,
+            model=self._tally.served,
             signum=self._signum,
         )
 
@@ -180,8 +177,13 @@ class TurnLoop:
         self._fold = CycleFold(self._origin)
         self._cycles += 1
         calls = self._journal.unanswered_tool_calls()
+        if response.stop_reason == PAUSED and not calls and not self._over_the_limit:
+            self._continues = True
+            self._tell_cycle_end()
+            self._move(Trigger.PAUSED)
+            return
         if not calls:
-            self._ending = ending.of_response(response, self._texts[-1] if self._texts else "")
+            self._ending = ending.of_response(response, self._tally.last_text)
             self._tell_cycle_end()
         self._todo.extend(self._coordinator.evaluate(tuple(call.id for call in calls)))
 
@@ -197,13 +199,7 @@ class TurnLoop:
     def _take_response(self) -> Any:
         """The attempt's response, with its text, usage and model added to the turn's."""
         response = self._fold.response()
-        self._served = response.model
-        self._finish_reason = response.stop_reason
-        self._usages.append(response.usage)
-        if self._continues and self._texts:
-            self._texts[-1] += response.text
-        else:
-            self._texts.append(response.text)
+        self._tally.add(response, self._continues)
         self._continues = False
         return response
 
@@ -211,11 +207,11 @@ class TurnLoop:
 
     def _run_tools(self) -> None:
         calls = self._journal.unanswered_tool_calls()
-        if self._finish_reason in (STOP, TOOL_CALLS):
+        if self._tally.finish_reason in (STOP, TOOL_CALLS):
             self._tools.start(calls)
         else:
             # The limit may have cut any of them, and a cut prefix can be valid JSON.
-            told = CUT_BY_LIMIT.format(reason=self._finish_reason)
+            told = CUT_BY_LIMIT.format(reason=self._tally.finish_reason)
             for call in calls:
                 self._inbox.post(ToolAnswered(call.id, told, is_error=True))
         while self._coordinator.phase is Phase.EXECUTING:
@@ -235,7 +231,7 @@ class TurnLoop:
             self._show(ToolResult(answer.id, names[answer.id], answer.content, answer.is_error))
         if self._coordinator.phase is Phase.CONTINUING:
             self._tell_cycle_end()
-            if self._cycles > self._settings.max_cycles:
+            if self._over_the_limit:
                 self._ending = ending.of_cycle_limit(self._settings.max_cycles)
                 self._move(Trigger.LIMIT)
             else:
@@ -268,18 +264,28 @@ class TurnLoop:
 
     def _end_turn(self) -> None:
         assert self._ending is not None
-        usage = total_usage(self._usages).to_json()
+        usage = self._tally.usage.to_json()
         self._commit(
-            [Draft(TurnEnd(self._ending.status, self._finish_reason, usage, self._served))]
+            [
+                Draft(
+                    TurnEnd(
+                        self._ending.status, self._tally.finish_reason, usage, self._tally.served
+                    )
+                )
+            ]
         )
         if self._write_error is not None and self._ending.exit_code == 0:
             self._ending = self._ending._replace(exit_code=int(self._write_error.exit_code))
         if self._signum is not None and self._write_error is None and self._journal.id:
             self._show(Notice(ending.STOPPED_AND_SAVED))
 
+    @property
+    def _over_the_limit(self) -> bool:
+        return self._cycles > self._settings.max_cycles
+
     def _tell_cycle_end(self) -> None:
-        self._show(Complete(self._finish_reason or ""))
-        self._show(TokenUpdate(self._usages[-1]))
+        self._show(Complete(self._tally.finish_reason or ""))
+        self._show(TokenUpdate(self._tally.last_usage))
 
     # -- saving ------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from jpq.conversation.identity import base36, utc_timestamp
 from jpq.conversation.stream import ConversationStream
 from jpq.conversation.thread import Origin
 from jpq.events.parts import (
+    INTERRUPTED,
     STOP,
     Finished,
     Flush,
@@ -168,16 +169,24 @@ def test_a_finished_cycle_is_folded_whole() -> None:
     ]
 
 
-def test_in_a_cut_cycle_an_open_text_is_partial_and_a_whole_call_is_answered_as_not_run() -> None:
+def test_in_a_cut_cycle_a_whole_call_is_answered_as_not_run() -> None:
     drafts = fold(*CYCLE)
     assert [(type(d.event), "partial" in d.metadata) for d in drafts] == [
         (AssistantReasoning, False),
-        (AssistantMessage, True),
+        (AssistantMessage, False),
         (ToolCall, False),
         (AssistantOpaque, False),
         (ToolResponse, False),
     ]
     assert drafts[-1].event == ToolResponse("1", CUT_CALL, is_error=True)
+
+
+def test_the_text_that_a_cut_cycle_ends_with_is_partial_though_its_decoder_closed_it() -> None:
+    text = [Part(0, MessageDelta("Hel")), Part(0, MessageDelta("lo")), Flush(0)]
+    half_a_call = [ToolCallStarted(1, "1", "greet"), ToolArgumentsDelta(1, '{"a')]
+    for cut in (text, [*text, *half_a_call], [*text, Finished(INTERRUPTED)]):
+        (draft,) = fold(*cut)
+        assert (draft.event, draft.metadata["partial"]) == (AssistantMessage("Hello"), True)
 
 
 def test_a_call_that_was_still_being_written_is_left_out() -> None:

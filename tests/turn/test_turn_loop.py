@@ -21,6 +21,7 @@ from jpq.conversation.thread import build_thread
 from jpq.errors import ErrorKind, StreamError, WriteError
 from jpq.events.parts import (
     LENGTH,
+    PAUSED,
     REFUSAL,
     STOP,
     TOOL_CALLS,
@@ -298,6 +299,19 @@ def test_the_last_cycle_allowed_may_only_answer() -> None:
     calls = [event for event in turn.events if isinstance(event, ToolCall)]
     results = [event for event in turn.events if isinstance(event, ToolResponse)]
     assert len(calls) == len(results) == 3
+
+
+def test_an_answer_that_the_provider_paused_is_sent_back_and_goes_on() -> None:
+    turn = Turn([text("First, "), Finished(PAUSED)], [text("then."), DONE])
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.text) == ("complete", "First, then.")
+    assert turn.provider.requests[1].thread.continues
+
+
+def test_a_provider_that_pauses_for_ever_is_stopped_by_the_limit() -> None:
+    turn = Turn([text("more "), Finished(PAUSED)], max_cycles=2)
+    assert turn.ask().ending.status == "limited"
+    assert len(turn.provider.requests) == 3
 
 
 def test_usage_is_summed_over_cycles_and_absent_stays_absent() -> None:

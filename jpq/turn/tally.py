@@ -1,0 +1,48 @@
+"""Tally: what the cycles of a turn add up to."""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+from jpq.events.transcript import ChatResponse
+from jpq.events.usage import Usage, total_usage
+
+
+class Tally:
+    """Texts, usage, model and finish reason of a turn's attempts. Main thread."""
+
+    def __init__(self) -> None:
+        self._texts: List[str] = []
+        self._usages: List[Usage] = []
+        self.served: Optional[str] = None
+        self.finish_reason: Optional[str] = None
+
+    def add(self, response: ChatResponse, continues: bool) -> None:
+        """Count an attempt; with ``continues`` its text goes on where the last one was cut."""
+        if continues and self._texts:
+            self._texts[-1] += response.text
+        else:
+            self._texts.append(response.text)
+        self._usages.append(response.usage)
+        self.served = response.model
+        self.finish_reason = response.stop_reason
+
+    @property
+    def text(self) -> str:
+        """The turn's answer; the texts of several cycles are a blank line apart."""
+        return "\n\n".join(text for text in self._texts if text)
+
+    @property
+    def last_text(self) -> str:
+        """The last cycle's answer, with what earlier attempts showed of it."""
+        return self._texts[-1] if self._texts else ""
+
+    @property
+    def usage(self) -> Usage:
+        """The turn's tokens."""
+        return total_usage(self._usages)
+
+    @property
+    def last_usage(self) -> Usage:
+        """The last attempt's tokens."""
+        return self._usages[-1] if self._usages else Usage()
