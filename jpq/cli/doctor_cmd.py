@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import platform
 import socket
@@ -12,11 +13,15 @@ from typing import Callable, List, NamedTuple, Optional
 from urllib.parse import urlsplit
 
 from jpq.cli.environment import Environment
-from jpq.config.keys import find_key, key_store
+from jpq.config.keys import find_key, key_store, key_ways
 from jpq.config.load import Config, load_config
-from jpq.errors import ExitCode, JpqError
-from jpq.provider.base import ProviderRow
+from jpq.errors import ExitCode, JpqError, WriteError
+from jpq.provider.base import ModelRef, ProviderRow
+from jpq.provider.local_engine import require_engine
 from jpq.provider.registry import parse_model, resolve
+from jpq.provider.scripted_reply import load_script
+from jpq.provider.weights import WeightsStore, find_weights
+from jpq.render.lines import one_line
 from jpq.terminal.caps import find_caps, observe
 from jpq.terminal.tty import interactive
 
@@ -50,13 +55,14 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     width = max(len(check.name) for check in checks)
     for check in checks:
         mark = {True: "ok", False: "FAIL", None: "-"}[check.passed]
-        env.out(f"{mark:4}  {check.name:{width}}  {check.found}\n")
+        env.out(f"{mark:4}  {check.name:{width}}  {one_line(check.found)}\n")
     failed = any(check.passed is False for check in checks)
     return int(ExitCode.FAILURE if failed else ExitCode.OK)
 
 
 def _checks(args: argparse.Namespace, env: Environment) -> List[Check]:
     config: List[Config] = []
+    refs: List[ModelRef] = []
     rows: List[ProviderRow] = []
 
     def check_settings() -> str:
@@ -68,10 +74,11 @@ def _checks(args: argparse.Namespace, env: Environment) -> List[Check]:
     def check_model() -> str:
         name = config[0]["model"]
         if name is None:
-            raise JpqError("no model is configured; jpq alone shows the ways on")
+            raise JpqError("None is configured.", hint="jpq models ls shows what can answer.")
         ref = parse_model(name, config[0].table("aliases"))
         overrides = config[0].table("providers").get(ref.provider, {})
         rows.append(resolve(ref.provider, overrides, env.environ))
+        refs.append(ref)
         return str(ref)
 
     def check_key() -> str:
@@ -80,7 +87,7 @@ def _checks(args: argparse.Namespace, env: Environment) -> List[Check]:
         if key is not None:
             return f"from {key.source}"
         if row.key_env is not None:
-            raise JpqError(f"none; set {row.key_env} or run: jpq keys set {row.name}")
+            raise JpqError("There is none.", hint=" or ".join(key_ways(row.name, row.key_env)))
         return f"{row.name} needs none"
 
     checks = [
@@ -91,7 +98,9 @@ def _checks(args: argparse.Namespace, env: Environment) -> List[Check]:
     checks.append(_checked("model", check_model) if config else _unchecked("model"))
     checks.append(_checked("key", check_key) if rows else _unchecked("key"))
     checks.append(
-        _checked("endpoint", lambda: _endpoint(rows[0])) if rows else _unchecked("endpoint")
+        _checked("endpoint", lambda: _endpoint(rows[0], refs[0].model, env))
+        if rows
+        else _unchecked("endpoint")
     )
     checks.append(_checked("store", lambda: _store(env.paths.data)))
     return checks
@@ -101,10 +110,10 @@ def _checked(name: str, find: Callable[[], str]) -> Check:
     try:
         return Check(name, True, find())
     except JpqError as error:
-        where = f" ({error.where})" if error.where else ""
-        return Check(name, False, error.message + where)
+        parts = (error.message, f"({error.where})" if error.where else "", error.hint)
+        return Check(name, False, " ".join(part for part in parts if part))
     except OSError as error:
-        return Check(name, False, f"{error.strerror or error}")
+        return Check(name, False, f"{error.strerror or error}.")
 
 
 def _unchecked(name: str) -> Check:
@@ -122,24 +131,51 @@ def _terminal(env: Environment) -> str:
     return f"stdout is {kind}, {caps.stdout.encoding}; {asks}"
 
 
-def _endpoint(row: ProviderRow) -> str:
-    if not row.base_url:
-        return f"{row.name} has no server to reach before it is used"
-    parts = urlsplit(row.base_url)
+def _endpoint(row: ProviderRow, model: str, env: Environment) -> str:
+    """What answers there, found out without asking it anything that costs. Raises JpqError."""
+    if row.api == "local":
+        weights = find_weights(model)
+        require_engine()
+        installed = WeightsStore(env.paths.data).installed(weights)
+        return "installed" if installed else f"fetched at its first use: {weights.summary}"
+    if row.api == "scripted":
+        path = row.base_url or model
+        return f"{len(load_script(path))} replies in {path}"
+    proxy = _proxy_for(row.base_url)
+    parts = urlsplit(proxy or row.base_url)
     address = (parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 443))
     try:
         socket.create_connection(address, _CONNECT_S).close()
     except OSError as error:
-        raise JpqError(f"cannot connect to {row.base_url}: {error.strerror or error}") from error
-    return f"{row.base_url} accepts connections"
+        named = f"the proxy {address[0]}:{address[1]}" if proxy else row.base_url
+        raise JpqError(
+            f"Cannot connect to {named}: {error.strerror or error}.",
+            hint="Correct the proxy variables." if proxy else "Start the server or set base_url.",
+        ) from error
+    through = f" (through the proxy {address[0]}:{address[1]})" if proxy else ""
+    return f"{row.base_url} accepts connections{through}"
+
+
+def _proxy_for(url: str) -> str:
+    """The proxy that the environment puts before ``url``, or nothing."""
+    # Loads requests, which no other command than a query and this one needs.
+    proxies = importlib.import_module("jpq.provider.transport_route").proxies_for(url)
+    return str(proxies.get(urlsplit(url).scheme) or proxies.get("all") or "")
 
 
 def _store(folder: str) -> str:
     existing = folder
-    while not os.path.isdir(existing) and os.path.dirname(existing) != existing:
+    while not os.path.lexists(existing) and os.path.dirname(existing) != existing:
         existing = os.path.dirname(existing)
-    with tempfile.TemporaryFile(dir=existing) as file:
-        file.write(b"jpq")
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(b"jpq")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise WriteError(
+            f"{folder} cannot be written: {error.strerror}.",
+            where=existing,
+            hint="Set JPQ_HOME to a folder that you can write to.",
+        ) from error
     return f"{folder} can be written"
