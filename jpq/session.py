@@ -15,6 +15,7 @@ from jpq.errors import DeniedError
 from jpq.events.turn import ConversationOpened, Error, Result, TurnEvent
 from jpq.interrupt.signals import Interrupt, SignalRouter
 from jpq.provider.base import ModelRef, Provider, ProviderRequest, ProviderRow
+from jpq.provider.prices import cost_of, price_table
 from jpq.provider.registry import load_api, resolve
 from jpq.render.worker import DisplayFailed, Renderer
 from jpq.tools.coordinator import ToolCoordinator
@@ -128,7 +129,7 @@ def run_turn(
     )
     with SignalRouter(inbox.post):
         outcome = loop.run(requests)
-        for event in _closing_events(outcome):
+        for event in _closing_events(outcome, setup):
             renderer.show(event)
         return _shown(outcome, inbox, renderer)
 
@@ -184,13 +185,14 @@ def _shown(outcome: TurnOutcome, inbox: Inbox, renderer: Renderer) -> TurnOutcom
     return outcome
 
 
-def _closing_events(outcome: TurnOutcome) -> Sequence[TurnEvent]:
+def _closing_events(outcome: TurnOutcome, setup: TurnSetup) -> Sequence[TurnEvent]:
+    prices = price_table(setup.config.table("prices"))
     result = Result(
         status=outcome.ending.status,
         text=outcome.text,
         finish_reason=outcome.finish_reason,
         usage=outcome.usage,
-        cost=None,
+        cost=cost_of(outcome.usage, setup.model.provider, outcome.model, prices),
         exit_code=outcome.ending.exit_code,
     )
     return (*_error_events(outcome), result)

@@ -190,8 +190,7 @@ class Aside:
         self._stop_status()
         self._end_reasoning()
         if self._options.usage:
-            cost = "" if event.cost is None else f", {event.cost:.4f} USD"
-            self._say(usage_words(event.usage) + cost)
+            self._say(usage_words(event.usage) + _cost_words(event))
 
     def _error(self, event: Error) -> None:
         self._stop_status()
@@ -240,3 +239,11 @@ def usage_words(usage: Usage) -> str:
     ]
     words = [f"{count} {what}" for count, what in known if count is not None]
     return "tokens: " + (", ".join(words) or "not reported")
+
+
+def _cost_words(result: Result) -> str:
+    """``, 0.0123 USD``; nothing where no tokens were reported that could have a price."""
+    cost = result.cost
+    if cost is None:
+        return ", price unknown" if result.usage != Usage() else ""
+    return ", less than 0.0001 USD" if 0 < cost < 0.0001 else f", {cost:.4f} USD"

@@ -176,6 +176,20 @@ def test_verbose_and_usage_say_more():
     ]
 
 
+@pytest.mark.parametrize(
+    ("cost", "expected"),
+    [
+        (None, "price unknown"),
+        (0.0, "0.0000 USD"),
+        (0.00001, "less than 0.0001 USD"),
+        (1.5, "1.5000 USD"),
+    ],
+)
+def test_what_it_cost_or_that_nobody_knows(cost, expected):
+    _, err = shown(RESULT._replace(cost=cost, usage=Usage(1, 2)), usage=True)
+    assert err == f"jpq: tokens: 1 in, 2 out, {expected}\n"
+
+
 def test_usage_that_nobody_reported():
     _, err = shown(RESULT._replace(usage=Usage()), usage=True)
     assert err == "jpq: tokens: not reported\n"
