@@ -8,11 +8,10 @@ from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence
 from jpq.conversation.cycle_fold import CycleFold
 from jpq.conversation.event import ChatRequest, Draft, ToolResponse, TurnEnd
 from jpq.conversation.thread import Origin
-from jpq.errors import JpqError, WriteError
+from jpq.errors import JpqError
 from jpq.events.parts import PAUSED, STOP, TOOL_CALLS, StreamEvent, coalesced
 from jpq.events.turn import (
     Complete,
-    Error,
     Notice,
     TokenUpdate,
     ToolResult,
@@ -29,6 +28,7 @@ from jpq.turn.coordinator import Act, Answer, Phase, Trigger, TurnCoordinator
 from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
 from jpq.turn.inbox import Inbox
 from jpq.turn.narrator import Narrator
+from jpq.turn.saving import Saving
 from jpq.turn.tally import Tally
 
 CUT_BY_LIMIT = "Not run: the answer was stopped ({reason}) before it was whole."
@@ -63,6 +63,7 @@ class TurnLoop:
         choose: Callable[[Interrupt], Trigger],
     ) -> None:
         self._journal = journal
+        self._saving = Saving(journal, show)
         self._provider = provider
         self._model = model
         self._origin = Origin(*model)
@@ -77,19 +78,17 @@ class TurnLoop:
         self._fold = CycleFold(self._origin)
         self._narrator = Narrator(show)
         self._todo: Deque[Act] = deque()
-        self._mark: Any = None
         self._tally = Tally()
         self._continues = False
         self._cycles = 0
         self._ending: Optional[ending.Ending] = None
         self._signum: Optional[int] = None
-        self._write_error: Optional[WriteError] = None
 
     def run(self, requests: Sequence[Draft]) -> ending.TurnOutcome:
         """Commit ``requests`` and answer them; without a question, the unfinished turn."""
-        self._mark = self._journal.mark()
+        self._saving.begin_turn()
         if requests:
-            self._commit(requests)
+            self._saving.commit(requests)
         self._continues = not any(isinstance(draft.event, ChatRequest) for draft in requests)
         self._move(Trigger.START)
         perform = {
@@ -99,7 +98,7 @@ class TurnLoop:
             Act.RUN_TOOLS: self._run_tools,
             Act.COMMIT_RESPONSES: self._commit_responses,
             Act.CANCEL: self._cancel,
-            Act.ROLL_BACK: self._roll_back,
+            Act.ROLL_BACK: self._saving.roll_back,
             Act.END_TURN: self._end_turn,
         }
         while self._todo:
@@ -134,7 +133,7 @@ class TurnLoop:
         tools = self._cycles < self._settings.max_cycles
         request = self._make_request(tools, self._continues)
         self._fold = CycleFold(self._origin)
-        self._saving(self._journal.begin_cycle, self._origin)
+        self._saving.begin_cycle(self._origin)
         self._narrator.attempt_begins(continues=request.thread.continues)
         self._continues = request.thread.continues
         return self._provider.exchange(request)
@@ -144,7 +143,7 @@ class TurnLoop:
         for act in self._coordinator.handle(Trigger.RECEIVED):
             assert act is Act.SHOW
             joined = coalesced(events)
-            self._saving(self._journal.record, joined)
+            self._saving.record(joined)
             for event in joined:
                 self._narrator.tell(event)
                 self._fold.feed(event)
@@ -173,7 +172,7 @@ class TurnLoop:
 
     def _commit_cycle(self) -> None:
         response = self._take_response()
-        self._commit(self._fold.drafts())
+        self._saving.commit(self._fold.drafts())
         self._fold = CycleFold(self._origin)
         self._cycles += 1
         calls = self._journal.unanswered_tool_calls()
@@ -191,9 +190,9 @@ class TurnLoop:
         drafts = self._fold.drafts()
         if drafts:
             self._take_response()
-            self._commit(drafts)
+            self._saving.commit(drafts)
         else:
-            self._saving(self._journal.discard_inflight)
+            self._saving.forget()
         self._fold = CycleFold(self._origin)
 
     def _take_response(self) -> Any:
@@ -226,7 +225,7 @@ class TurnLoop:
         answers = self._coordinator.take_answers()
         if not answers:
             return
-        self._commit([Draft(ToolResponse(*answer)) for answer in answers])
+        self._saving.commit([Draft(ToolResponse(*answer)) for answer in answers])
         for answer in answers:
             self._show(ToolResult(answer.id, names[answer.id], answer.content, answer.is_error))
         if self._coordinator.phase is Phase.CONTINUING:
@@ -259,24 +258,14 @@ class TurnLoop:
         self._move(Trigger.STOP)
         return False
 
-    def _roll_back(self) -> None:
-        self._saving(self._journal.rollback, self._mark)
-
     def _end_turn(self) -> None:
         assert self._ending is not None
-        usage = self._tally.usage.to_json()
-        self._commit(
-            [
-                Draft(
-                    TurnEnd(
-                        self._ending.status, self._tally.finish_reason, usage, self._tally.served
-                    )
-                )
-            ]
-        )
-        if self._write_error is not None and self._ending.exit_code == 0:
-            self._ending = self._ending._replace(exit_code=int(self._write_error.exit_code))
-        if self._signum is not None and self._write_error is None and self._journal.id:
+        tally, status = self._tally, self._ending.status
+        end = TurnEnd(status, tally.finish_reason, tally.usage.to_json(), tally.served)
+        self._saving.commit([Draft(end)])
+        if self._saving.error is not None and self._ending.exit_code == 0:
+            self._ending = self._ending._replace(exit_code=int(self._saving.error.exit_code))
+        if self._signum is not None and self._saving.error is None and self._journal.id:
             self._show(Notice(ending.STOPPED_AND_SAVED))
 
     @property
@@ -286,18 +275,3 @@ class TurnLoop:
     def _tell_cycle_end(self) -> None:
         self._show(Complete(self._tally.finish_reason or ""))
         self._show(TokenUpdate(self._tally.last_usage))
-
-    # -- saving ------------------------------------------------------------------------
-
-    def _commit(self, drafts: Sequence[Draft]) -> None:
-        self._saving(self._journal.commit, drafts)
-
-    def _saving(self, save: Callable[..., Any], *args: Any) -> None:
-        """Save; a failure is told once and never stops the display."""
-        try:
-            save(*args)
-        except WriteError as error:
-            if self._write_error is None:
-                self._write_error = error
-                told = f"{error.message} The answer goes on, but is not saved."
-                self._show(Error(error.word, told, error.where, error.hint))

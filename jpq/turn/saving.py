@@ -1,0 +1,55 @@
+"""Saving: the journal as a turn uses it, where a failed write never stops the display."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional, Sequence
+
+from jpq.conversation.event import Draft
+from jpq.conversation.thread import Origin
+from jpq.errors import WriteError
+from jpq.events.parts import StreamEvent
+from jpq.events.turn import Error, TurnEvent
+from jpq.store.journal import Journal
+
+
+class Saving:
+    """Saves through ``journal``; the first failure is shown and kept in ``error``. Main thread."""
+
+    def __init__(self, journal: Journal, show: Callable[[TurnEvent], None]) -> None:
+        self._journal = journal
+        self._show = show
+        self._mark: Any = None
+        self.error: Optional[WriteError] = None
+
+    def begin_turn(self) -> None:
+        """Remember where the conversation stands."""
+        self._mark = self._journal.mark()
+
+    def begin_cycle(self, origin: Origin) -> None:
+        """A request is about to be sent to ``origin``."""
+        self._try(self._journal.begin_cycle, origin)
+
+    def record(self, events: Sequence[StreamEvent]) -> None:
+        """Keep what arrived, before it is shown."""
+        self._try(self._journal.record, events)
+
+    def commit(self, drafts: Sequence[Draft]) -> None:
+        """Make ``drafts`` part of the conversation."""
+        self._try(self._journal.commit, drafts)
+
+    def forget(self) -> None:
+        """Forget what was recorded since the last commit."""
+        self._try(self._journal.discard_inflight)
+
+    def roll_back(self) -> None:
+        """Make the conversation what it was when the turn began."""
+        self._try(self._journal.rollback, self._mark)
+
+    def _try(self, save: Callable[..., Any], *args: Any) -> None:
+        try:
+            save(*args)
+        except WriteError as error:
+            if self.error is None:
+                self.error = error
+                told = f"{error.message} The answer goes on, but is not saved."
+                self._show(Error(error.word, told, error.where, error.hint))
