@@ -35,7 +35,7 @@ NOT_SIGNED = "skip_thought_signature_validator"
 # What a part may hold besides its call, and what blocks of other APIs have that a part has not:
 # a provider may have been configured with another API when they were kept.
 _BESIDE_CALL = ("thought", "thoughtSignature", "partMetadata")
-_OTHERS = {"type", "reasoning_details"}
+_OTHERS = {"type", "id", "extra_content", "reasoning_details"}
 
 _INVALID_IN_NAME = re.compile(r"[^a-zA-Z0-9_.:-]")
 _LONGEST_NAME = 64
