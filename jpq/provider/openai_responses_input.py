@@ -33,9 +33,10 @@ _LONGEST_CALL_ID = 64  # the API's own word: "Expected a string with maximum len
 
 def input_items(request: ProviderRequest, row: ProviderRow) -> List[Item]:
     """The conversation. A cut answer at its end is left open where the quirk ``prefill``
-    says that the server goes on with it; elsewhere the model is asked to go on."""
+    says that the server's stream goes on with it; elsewhere the model is asked to go on."""
     items = _Encoder(request, row).items()
-    if request.thread.continues and items and not row.quirks.get("prefill", False):
+    prefill = row.quirks.get("prefill", False) and request.stream
+    if request.thread.continues and items and not prefill:
         items.append(_user_message([CONTINUE]))
     return items
 

@@ -97,13 +97,11 @@ class OutputItems:
         if not isinstance(value, dict):
             return
         item = self._find(number, word(value, "id"))
-        if item is not None and item.ended and item.item == value:
+        if item is not None and item.ended and item.id and item.id == word(value, "id"):
             return  # told twice
         if item is None or item.ended or item.kind != word(value, "type"):
             item = self._add(number, word(value, "type"), value)
-        item.item = value
-        yield from self._end(item, cut=False)
-        yield from self._flush()
+        yield from self._complete(item, value)
 
     def settle(self, output: Any) -> Iterator[StreamEvent]:
         """The ``output`` of the finished response: it completes what was left open, and says
@@ -112,10 +110,13 @@ class OutputItems:
         if not self._items:
             for number, value in enumerate(values):
                 yield from self.finish(number, value)
+            return
         for number, value in enumerate(values):
-            item = self._find(number, word(value, "id")) if isinstance(value, dict) else None
+            if not isinstance(value, dict):
+                continue
+            item = self._by_number.get(number) or self._by_id.get(word(value, "id"))
             if item is not None and not item.ended and item.kind == word(value, "type"):
-                yield from self.finish(item.number, {**value, "id": item.id or value.get("id")})
+                yield from self._complete(item, value)
 
     def end(self, whole: bool, cut: bool) -> Iterator[StreamEvent]:
         """The response ends. If not ``whole``, items that were being written stay open, and
@@ -130,8 +131,8 @@ class OutputItems:
     # Finding items
 
     def _find(self, number: Any, id: str) -> Optional[OutputItem]:
-        item = self._by_number.get(number) if isinstance(number, int) else None
-        return item or self._by_id.get(id)
+        """The latest item with that number or, where the server gives none, that id."""
+        return self._by_number.get(number) if isinstance(number, int) else self._by_id.get(id)
 
     def _add(self, number: Any, kind: str, value: Mapping[str, Any]) -> OutputItem:
         item = OutputItem(number if isinstance(number, int) else None, kind, value)
@@ -193,6 +194,11 @@ class OutputItems:
                 earlier.index = self._next_index()
                 yield Part(earlier.index, ReasoningDelta(""))
         item.index = self._next_index()
+
+    def _complete(self, item: OutputItem, value: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        item.item = value
+        yield from self._end(item, cut=False)
+        yield from self._flush()
 
     def _end(self, item: OutputItem, cut: bool) -> Iterator[StreamEvent]:
         item.ended = True

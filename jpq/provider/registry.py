@@ -80,7 +80,7 @@ def resolve(name: str, overrides: Mapping[str, Any], environ: Mapping[str, str])
             where=where,
             hint=f"Say where it is: jpq config set providers.{name}.base_url URL",
         )
-    usual = built_in.base_url if built_in else ""
+    usual = _usual_url(built_in) if built_in else ""
     return row._replace(base_url=complete_base_url(row.base_url, usual, source))
 
 
@@ -104,6 +104,12 @@ def parse_model(text: str, aliases: Mapping[str, str]) -> ModelRef:
         where=where,
         hint=f"{hint}Name the provider too, as in ollama/{named or 'MODEL'}.",
     )
+
+
+def _usual_url(row: ProviderRow) -> str:
+    """The row's own base URL; where the host is the person's, the path that it always has."""
+    path = row.quirks.get("base_path", "")
+    return row.base_url or (f"https://{path}" if path else "")
 
 
 def _overridden(row: ProviderRow, table: Mapping[str, Any]) -> ProviderRow:

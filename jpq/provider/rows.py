@@ -23,6 +23,16 @@ _CLAUDE_BEFORE_4_6 = (
     "claude-*-4-5*",
 )
 
+# OpenAI's models that do not reason, and refuse to be asked for encrypted reasoning.
+_GPT_WITHOUT_REASONING = (
+    "gpt-3.5*",
+    "gpt-4*",
+    "chatgpt-4*",
+    "gpt-5-chat*",
+    "ft:gpt-3.5*",
+    "ft:gpt-4*",
+)
+
 # Google's models before Gemini 3, which are told a budget for their reasoning, and those since,
 # which refuse calls without a signature ("Thinking" and "Thought signatures").
 _GEMINI_BEFORE_3 = ("gemini-1*", "gemini-2*")
@@ -31,11 +41,26 @@ _GEMINI_SINCE_3 = ("gemini-3*", "gemini-flash*-latest", "gemini-pro*-latest")
 ROWS: Tuple[ProviderRow, ...] = (
     ProviderRow(
         "openai",
-        "openai-chat",
+        "openai-responses",
         "https://api.openai.com/v1",
         base_url_env="OPENAI_BASE_URL",
         key_env="OPENAI_API_KEY",
-        quirks={"max_tokens_field": "max_completion_tokens"},
+        quirks={
+            "max_tokens_field": "max_completion_tokens",
+            "no_reasoning": _GPT_WITHOUT_REASONING,
+        },
+    ),
+    ProviderRow(
+        "azure",
+        "openai-responses",
+        base_url_env="AZURE_OPENAI_ENDPOINT",
+        key_env="AZURE_OPENAI_API_KEY",
+        quirks={
+            "base_path": "/openai/v1",
+            "key_header": "api-key",
+            "max_tokens_field": "max_completion_tokens",
+            "no_reasoning": _GPT_WITHOUT_REASONING,
+        },
     ),
     ProviderRow(
         "anthropic",

@@ -19,7 +19,7 @@ from jpq.provider.rows import ROWS
 def test_every_row_resolves_to_itself() -> None:
     assert len({row.name for row in ROWS}) == len(ROWS)
     for row in ROWS:
-        overrides = {"base_url": "http://x.test/v1"} if row.name == "custom" else {}
+        overrides = {"base_url": "http://x.test/v1"} if row.name in ("azure", "custom") else {}
         expected = row._replace(base_url=overrides.get("base_url", row.base_url))
         assert resolve(row.name, overrides, {}) == expected
 
@@ -55,7 +55,7 @@ def test_overrides_are_laid_over_the_built_in_row() -> None:
         "ca_bundle": "/ca.pem",
         "quirks": {"prefill": True},
     }
-    row = resolve("openai", overrides, {})
+    row = resolve("cerebras", overrides, {})
     assert row.base_url == "https://proxy.test/v1"
     assert (row.key_env, row.key_cmd) == ("MY_KEY", ("pass", "show", "x"))
     assert (row.headers, row.ca_bundle) == ({"X-Org": "acme"}, "/ca.pem")
