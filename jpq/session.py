@@ -6,12 +6,11 @@ import importlib
 import sys
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
-from jpq.config.keys import find_key, key_store, key_ways
+from jpq.config.keys import key_store, require_key
 from jpq.config.load import Config
 from jpq.config.paths import Paths
 from jpq.conversation.event import Draft
 from jpq.conversation.thread import build_thread
-from jpq.errors import DeniedError
 from jpq.events.turn import ConversationOpened, Error, Result, TurnEvent
 from jpq.interrupt.signals import Interrupt, SignalRouter
 from jpq.provider.base import ModelRef, Provider, ProviderRequest, ProviderRow
@@ -68,12 +67,7 @@ def open_provider(
     if row.api == "scripted":
         provider: Provider = load_api(row.api)(row)
         return provider
-    key = find_key(name, row.key_env, row.key_cmd, environ, key_store(paths))
-    if key is None and row.key_env is not None:
-        raise DeniedError(
-            f"There is no API key for {name}.",
-            hint=" or ".join(key_ways(name, row.key_env)),
-        )
+    key = require_key(name, row.key_env, row.key_cmd, environ, key_store(paths))
     if key is not None:
         learn_key(key.value)
     return _http_provider(row, None if key is None else key.value, config)

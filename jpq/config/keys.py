@@ -101,6 +101,22 @@ def find_key(
     return Key(usable_key(name, kept, store.path), "jpq keys set")
 
 
+def require_key(
+    name: str,
+    key_env: Optional[str],
+    key_cmd: Sequence[str],
+    environ: Mapping[str, str],
+    store: KeyStore,
+) -> Optional[Key]:
+    """As ``find_key``, but None only where no key is needed. Raises DeniedError for none."""
+    key = find_key(name, key_env, key_cmd, environ, store)
+    if key is None and key_env is not None:
+        raise DeniedError(
+            f"There is no API key for {name}.", hint=" or ".join(key_ways(name, key_env))
+        )
+    return key
+
+
 def usable_key(name: str, value: str, where: str) -> str:
     """``value`` without blanks around it. Raises DeniedError, which never shows it."""
     key = value.strip().lstrip("\ufeff")

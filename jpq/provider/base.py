@@ -62,11 +62,15 @@ class ProviderRequest(NamedTuple):
 
 
 class HttpRequest(NamedTuple):
-    """One POST as the wire API wants it; ``url`` is whole, ``body`` is a JSON value."""
+    """One request as the wire API wants it; ``url`` is whole.
+
+    ``body`` is a JSON value, which a GET does not send.
+    """
 
     url: str
     headers: Mapping[str, str]
     body: Mapping[str, Any]
+    method: str = "POST"
 
 
 class Message(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Any, Callable, Iterator, Mapping, Optional, Protocol
+from typing import Any, Callable, Iterator, Optional, Protocol
 
 from jpq.config.secrets import Secrets
 from jpq.errors import ErrorKind, StreamError
@@ -102,14 +102,14 @@ class HttpExchange:
         """
         request = self._api.encode(self._request, self._row, self._key)
         self._where = f"{self._row.name}, {shown(request.url)}"
-        secrets = _secrets(request, self._key)
+        secrets = secrets_of(request, self._key)
         try:
             with self._transport.open(
                 request, self._wire, where=self._where, ca_bundle=self._row.ca_bundle
             ) as response:
                 yield from self._reply(response)
         except StreamError as error:
-            _mask(error, secrets)
+            mask_error(error, secrets)
             raise
 
     def abort(self) -> None:
@@ -195,7 +195,7 @@ def _as_far_as_it_came(chunks: Iterator[bytes]) -> bytes:
     return body[:_ERROR_BODY_BYTES]
 
 
-def _secrets(request: HttpRequest, key: Optional[str]) -> Secrets:
+def secrets_of(request: HttpRequest, key: Optional[str]) -> Secrets:
     """What must not be shown although a server may repeat it."""
     secrets = Secrets()
     secrets.add(key or "")
@@ -205,7 +205,8 @@ def _secrets(request: HttpRequest, key: Optional[str]) -> Secrets:
     return secrets
 
 
-def _mask(error: StreamError, secrets: Secrets) -> None:
+def mask_error(error: StreamError, secrets: Secrets) -> None:
+    """Take ``secrets`` out of what ``error`` says, where a server repeated one."""
     error.message = secrets.mask(error.message)
     error.where = secrets.mask(error.where)
     error.hint = secrets.mask(error.hint)

@@ -60,17 +60,18 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
     if tools:
         body["tools"] = tools
     body["stream"] = request.stream
-    return HttpRequest(_url(row.base_url), request_headers(request, row, key), body)
+    return HttpRequest(api_url(row.base_url, _PATH), request_headers(request, row, key), body)
 
 
-def _url(base_url: str) -> str:
+def api_url(base_url: str, path: str) -> str:
+    """The URL of ``path`` (``/api/chat``), forgiving about what people write as base URL."""
     parts = urlsplit(base_url)
-    path = parts.path.rstrip("/")
+    base = parts.path.rstrip("/")
     for end in _PASTED:
-        if path.endswith(end):
-            path = path[: -len(end)]
+        if base.endswith(end):
+            base = base[: -len(end)]
             break
-    return parts._replace(path=path + _PATH).geturl()
+    return parts._replace(path=base + path).geturl()
 
 
 # Options

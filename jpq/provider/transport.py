@@ -1,4 +1,4 @@
-"""Transport: one POST at a time over requests, read as it arrives, cut from any thread.
+"""Transport: one request at a time over requests, read as it arrives, cut from any thread.
 
 There is no read time-out on purpose: what counts as silence is decided on the main thread,
 which looks at stream events and not at bytes, and which aborts the ``Wire`` instead.
@@ -124,9 +124,10 @@ class Response:
         self.close()
 
 
-class _Post(NamedTuple):
-    """A POST on its way to one URL."""
+class _Sent(NamedTuple):
+    """A request on its way to one URL; ``body`` is empty where it has none."""
 
+    method: str
     url: str
     headers: MutableMapping[str, str]
     body: bytes
@@ -157,7 +158,7 @@ class Transport:
         where: str = "",
         ca_bundle: Optional[str] = None,
     ) -> Response:
-        """POST ``request`` and return the reply once its headers are there.
+        """Send ``request`` and return the reply once its headers are there.
 
         ``where`` names the provider in errors; ``ca_bundle`` comes before the environment's
         certificate settings. A redirect is followed only where the POST stays a POST and
@@ -165,14 +166,12 @@ class Transport:
         """
         where = where or failure.shown(request.url)
         headers = _headers(request.headers, where)
-        # Text cut out of a pipe may hold half a character, which JSON cannot carry.
-        body = json.dumps(request.body, ensure_ascii=False, separators=(",", ":"))
-        encoded = body.encode("utf-8", "replace")
+        encoded = _encoded(request)
         authorities = authorities_for(ca_bundle, where)
         url = request.url
         for _ in range(_MAX_REDIRECTS):
-            post = _Post(url, headers, encoded, where, authorities)
-            reply = self._answered(post, wire)
+            sent = _Sent(request.method, url, headers, encoded, where, authorities)
+            reply = self._answered(sent, wire)
             target = _same_server_redirect(reply, url)
             if target is None:
                 return Response(reply, wire, where)
@@ -190,23 +189,23 @@ class Transport:
         """Close the idle connections."""
         self._session.close()
 
-    def _answered(self, post: _Post, wire: Wire) -> requests.Response:
-        """The reply to ``post``, which is sent again when a kept connection was stale."""
+    def _answered(self, sent: _Sent, wire: Wire) -> requests.Response:
+        """The reply to ``sent``, which is sent again when a kept connection was stale."""
         try:
-            return self._send(post, wire)
+            return self._send(sent, wire)
         except StreamError as error:
             # The server may have closed a connection in the moment it was used again.
             if error.kind is not ErrorKind.RESET or not wire.reused:
                 raise
-        return self._send(post, wire)
+        return self._send(sent, wire)
 
-    def _send(self, post: _Post, wire: Wire) -> requests.Response:
+    def _send(self, sent: _Sent, wire: Wire) -> requests.Response:
         proxy: Optional[str] = None
         try:
-            proxies = dict(proxies_for(post.url))
-            proxy = requests.utils.select_proxy(post.url, proxies)
-            request = requests.Request("POST", post.url, headers=post.headers, data=post.body)
-            if "Authorization" in post.headers:
+            proxies = dict(proxies_for(sent.url))
+            proxy = requests.utils.select_proxy(sent.url, proxies)
+            request = requests.Request(sent.method, sent.url, headers=sent.headers, data=sent.body)
+            if "Authorization" in sent.headers:
                 request.auth = _keep_header  # or a password in the URL would replace it
             with wire.carrying_this_thread():
                 return self._session.send(
@@ -214,18 +213,26 @@ class Transport:
                     stream=True,
                     allow_redirects=False,
                     timeout=(self._connect_timeout_s, None),
-                    verify=post.authorities.verify,
+                    verify=sent.authorities.verify,
                     proxies=proxies,
                 )
         except BaseException as error:
             wire.release()
             if wire.aborted:
-                raise failure.stopped(post.where) from error
+                raise failure.stopped(sent.where) from error
             if not isinstance(error, _FAILURES):
                 raise
             timeout_s = self._connect_timeout_s
-            route = failure.Route(post.url, post.where, proxy, post.authorities, timeout_s)
+            route = failure.Route(sent.url, sent.where, proxy, sent.authorities, timeout_s)
             raise failure.while_opening(error, route) from error
+
+
+def _encoded(request: HttpRequest) -> bytes:
+    if request.method == "GET":
+        return b""
+    # Text cut out of a pipe may hold half a character, which JSON cannot carry.
+    body = json.dumps(request.body, ensure_ascii=False, separators=(",", ":"))
+    return body.encode("utf-8", "replace")
 
 
 def _keep_header(request: requests.PreparedRequest) -> requests.PreparedRequest:
