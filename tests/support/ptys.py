@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
 import termios
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WAIT_S = 15.0
 _READ_SIZE = 65536
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 # Opening a terminal as a session's leader makes it the session's controlling terminal.
 _ON_TERMINAL = ["/bin/sh", "-c", 'exec "$@" <>"$0" >&0 2>&0']
@@ -28,6 +31,20 @@ def environment(home: str, inherited: Optional[Mapping[str, str]] = None) -> Dic
     environ = dict(os.environ if inherited is None else inherited)
     environ.update(JPQ_HOME=home, PYTHONPATH=ROOT, TERM="xterm")
     return environ
+
+
+@contextlib.contextmanager
+def _nothing_ignored() -> Iterator[None]:
+    """A child would inherit it if whoever runs the tests ignored a signal (nohup, a job in
+    the background of a script)."""
+    ignored = [each for each in _ENDING if signal.getsignal(each) is signal.SIG_IGN]
+    for each in ignored:
+        signal.signal(each, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for each in ignored:
+            signal.signal(each, signal.SIG_IGN)
 
 
 class Child:
@@ -55,15 +72,16 @@ class Child:
             self._master, self._side = os.openpty()
             argv = [*_ON_TERMINAL, os.ttyname(self._side), *argv]
         where = subprocess.DEVNULL if terminal else subprocess.PIPE
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            argv,
-            env=dict(environ),
-            cwd=cwd,
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-            stdout=where,
-            stderr=where,
-            start_new_session=True,
-        )
+        with _nothing_ignored():
+            self.process: subprocess.Popen[bytes] = subprocess.Popen(
+                argv,
+                env=dict(environ),
+                cwd=cwd,
+                stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+                stdout=where,
+                stderr=where,
+                start_new_session=True,
+            )
         if terminal:
             self._open = {self._master: self.output}
         else:
