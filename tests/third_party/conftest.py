@@ -7,7 +7,10 @@ from typing import Iterator
 
 import pytest
 
+from jpq.provider.local_process import stop_server
+from jpq.provider.local_state import ServerFolder
 from tests.support.llmock import Llmock, NoLlmock, llmock_command
+from tests.support.weights import data_with_weights
 
 _ENVIRON = dict(os.environ)  # before any test changes it
 
@@ -24,3 +27,14 @@ def llmock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Llmock]:
     server = Llmock(command, str(tmp_path_factory.mktemp("llmock") / "log"))
     yield server
     server.close()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A home with the embedded model's weights; ends the server that a file's tests share."""
+    folder = str(tmp_path_factory.mktemp("llamacpp"))
+    os.mkdir(os.path.join(folder, "data"))
+    weights = os.path.join(data_with_weights(_ENVIRON), "models")
+    os.symlink(weights, os.path.join(folder, "data", "models"))
+    yield folder
+    stop_server(ServerFolder(os.path.join(folder, "state"), "smollm2"))

@@ -53,8 +53,9 @@ base_url = "{url}"
 api_key_env = "MOCK_KEY"
 [request]
 backoff_base_s = 0.1
-idle_timeout_s = 0.5
 """
+# A stall lasts much longer; a busy machine may be silent for a moment.
+IMPATIENT = ("--set", "request.idle_timeout_s=0.8")
 
 
 class Client:
@@ -126,7 +127,7 @@ def test_an_answer(llmock: Llmock, api: str, options: Tuple[str, ...]) -> None:
 @in_every_api
 @pytest.mark.parametrize(
     "status, told",
-    [(429, "takes no more requests for now"), (529, "is overloaded"), (500, "failed")],
+    [(429, "takes no more requests for now"), (529, "is overloaded")],
 )
 def test_a_failure_that_passes(llmock: Llmock, api: str, status: int, told: str) -> None:
     client = Client(llmock, api, str(status))
@@ -152,7 +153,8 @@ def test_a_stream_that_breaks_before_anything_is_shown_is_asked_for_again(
     llmock: Llmock, api: str, kind: str
 ) -> None:
     client = Client(llmock, api, kind)
-    ran = client.ask(says(ANSWER, times=2), breaks(kind, client.dialect.shown_after - 2))
+    fault = breaks(kind, client.dialect.shown_after - 2)
+    ran = client.ask(says(ANSWER, times=2), fault, options=IMPATIENT)
     assert (ran.code, ran.text) == (0, f"{ANSWER}\n")
     assert len(ran.told) == 1 and "Attempt 2 of 4" in ran.told[0]
     first, second = client.requests()
@@ -174,7 +176,8 @@ def test_a_stream_that_breaks_later_is_gone_on_with(
     llmock: Llmock, api: str, kind: str, findings: List[str]
 ) -> None:
     client = Client(llmock, api, f"{kind}-shown")
-    ran = client.ask(says(ANSWER), says(REST), breaks(kind, client.dialect.shown_after))
+    fault = breaks(kind, client.dialect.shown_after)
+    ran = client.ask(says(ANSWER), says(REST), fault, options=IMPATIENT)
     assert (ran.code, ran.text) == (0, f"{ANSWER}\n")
     assert len(ran.told) == 1 and "Attempt 2 of 4" in ran.told[0]
     first, second = client.requests()
@@ -228,12 +231,9 @@ def test_a_prompt_that_is_too_long(llmock: Llmock, api: str) -> None:
 
 
 @in_every_api
-@pytest.mark.parametrize("options", [(), ("--no-stream",)], ids=["stream", "whole"])
-def test_a_call_of_an_unknown_tool_is_answered(
-    llmock: Llmock, api: str, options: Tuple[str, ...]
-) -> None:
-    client = Client(llmock, api, "-".join(("tool", *options)))
-    ran = client.ask(calls("no_such_tool", city="Paris"), says(ANSWER), options=options)
+def test_a_call_of_an_unknown_tool_is_answered(llmock: Llmock, api: str) -> None:
+    client = Client(llmock, api, "tool")
+    ran = client.ask(calls("no_such_tool", city="Paris"), says(ANSWER))
     assert (ran.code, ran.text) == (0, f"{ANSWER}\n")
     second = str(client.requests()[1]["body"])
     assert "Paris" in second and "there is no tool named 'no_such_tool'" in second
