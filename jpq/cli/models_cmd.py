@@ -9,9 +9,10 @@ import time
 from typing import Any, Dict, List, Sequence, Tuple
 
 from jpq.cli.environment import Environment
+from jpq.cli.models_remote import remote_rows
 from jpq.cli.progress import StderrProgress
 from jpq.config.keys import key_store
-from jpq.config.load import load_config
+from jpq.config.load import Config, load_config
 from jpq.errors import BadInputError, ConfigError, ExitCode
 from jpq.provider.base import ProviderRow
 from jpq.provider.discover import OLLAMA, Listening, find_listening, how_to_use
@@ -32,7 +33,11 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     actions = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
-    listing = actions.add_parser("ls", help="what can answer on this machine")
+    listing = actions.add_parser("ls", help="what can answer")
+    listing.add_argument("--provider", metavar="NAME", help="only this provider's models")
+    listing.add_argument(
+        "--remote", action="store_true", help="ask the providers that have a key for their lists"
+    )
     fetch = actions.add_parser("install", help="fetch an embedded model")
     fetch.add_argument("name", metavar="NAME", help="such as smollm2")
     fetch.add_argument(
@@ -59,13 +64,43 @@ def run(args: argparse.Namespace, env: Environment) -> int:
 
 
 def _list(args: argparse.Namespace, env: Environment) -> None:
-    rows = [*_embedded(env), *_with_key(env)]
-    for found in find_listening():
-        rows.extend(_served(found))
+    config = load_config(env.paths, env.environ, env.cwd)
+    for warning in config.warnings:
+        env.tell(f"jpq: {warning}")
+    if args.provider is not None:
+        rows = _of_provider(args.provider, env, config, fetch=args.remote)
+    else:
+        rows = _everything(env, config, fetch=args.remote)
     if args.format == "json":
         env.out(json.dumps(rows, indent=2) + "\n")
         return
     _table(env, [(row["model"], row["status"], row["note"]) for row in rows])
+
+
+def _everything(env: Environment, config: Config, *, fetch: bool) -> List[Dict[str, Any]]:
+    """What can answer, and with ``fetch`` what each provider that has a key offers."""
+    rows: List[Dict[str, Any]] = list(_embedded(env))
+    for row in _with_key(env, config):
+        offered: List[Dict[str, Any]] = []
+        if fetch and row["status"] == "configured":
+            offered = remote_rows(row["provider"], env, config, fetch=True, alone=False)
+        rows.extend(offered or [row])
+    for found in find_listening():
+        rows.extend(_served(found))
+    return rows
+
+
+def _of_provider(
+    name: str, env: Environment, config: Config, *, fetch: bool
+) -> List[Dict[str, Any]]:
+    """What one provider offers, or what else is known of it."""
+    rows = remote_rows(name, env, config, fetch=fetch, alone=True)
+    if rows or fetch:
+        return rows
+    env.tell(
+        f"jpq: No list of {name} is kept. Ask for it: jpq models ls --provider {name} --remote"
+    )
+    return [row for row in _everything(env, config, fetch=False) if row["provider"] == name]
 
 
 def _embedded(env: Environment) -> List[Dict[str, str]]:
@@ -85,11 +120,8 @@ def _embedded(env: Environment) -> List[Dict[str, str]]:
     return rows
 
 
-def _with_key(env: Environment) -> List[Dict[str, str]]:
+def _with_key(env: Environment, config: Config) -> List[Dict[str, str]]:
     """The providers that have a key, or were configured to need none."""
-    config = load_config(env.paths, env.environ, env.cwd)
-    for warning in config.warnings:
-        env.tell(f"jpq: {warning}")
     configured = config.table("providers")
     kept = key_store(env.paths).names()
     rows = []

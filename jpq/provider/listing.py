@@ -1,0 +1,193 @@
+"""Asks a provider which models it has: one GET, whose shape is a row of data for each API.
+
+Facts are from the pages "List models" of OpenAI's, Anthropic's, OpenRouter's, Groq's,
+Mistral's and Ollama's references and "models.list" of Google's.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from jpq.conversation.thread import Thread
+from jpq.errors import ConfigError, ErrorKind, StreamError
+from jpq.provider.anthropic_encoder import VERSION
+from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow
+from jpq.provider.endpoint import has_version, join
+from jpq.provider.failure import from_status, html_summary
+from jpq.provider.http import mask_error, secrets_of
+from jpq.provider.listing_cache import RemoteModel
+from jpq.provider.ollama_encoder import api_url
+from jpq.provider.transport import Transport
+from jpq.provider.transport_failure import shown
+from jpq.provider.transport_wire import Wire
+from jpq.provider.wire_request import request_headers
+
+LIST_TIMEOUT_S = 30.0  # for the whole list
+
+
+class Listing(NamedTuple):
+    """How an API lists its models.
+
+    ``url`` makes the URL from the base URL and ``query`` is added to it; ``entries`` is
+    the field with the list and ``id`` that with a model's name, without ``prefix``.
+    ``windows`` are the fields that may hold its context window. Where an entry has the
+    field ``methods``, ``wanted`` must be in it.
+    """
+
+    url: Callable[[str], str]
+    entries: str = "data"
+    id: str = "id"
+    windows: Tuple[str, ...] = ()
+    query: str = ""
+    prefix: str = ""
+    methods: str = ""
+    wanted: str = ""
+    key_header: str = "Authorization"
+    headers: Mapping[str, str] = {}
+
+
+def _openai_url(base_url: str) -> str:
+    return join(base_url, "/models")
+
+
+def _anthropic_url(base_url: str) -> str:
+    return join(base_url, "/models" if has_version(base_url) else "/v1/models")
+
+
+def _ollama_url(base_url: str) -> str:
+    return api_url(base_url, "/api/tags")
+
+
+_OPENAI = Listing(
+    _openai_url,
+    # OpenRouter and Together, Groq, Mistral, vLLM
+    windows=("context_length", "context_window", "max_context_length", "max_model_len"),
+)
+LISTINGS: Mapping[str, Listing] = {
+    "openai-chat": _OPENAI,
+    "openai-responses": _OPENAI,
+    "anthropic": Listing(
+        _anthropic_url,
+        windows=("max_input_tokens",),
+        query="limit=1000",
+        key_header="x-api-key",
+        headers={"anthropic-version": VERSION},
+    ),
+    "google": Listing(
+        _openai_url,
+        entries="models",
+        id="name",
+        windows=("inputTokenLimit",),
+        query="pageSize=1000",
+        prefix="models/",
+        methods="supportedGenerationMethods",
+        wanted="generateContent",
+        key_header="x-goog-api-key",
+    ),
+    "ollama": Listing(_ollama_url, entries="models", id="name"),
+}
+
+
+def fetch_models(
+    row: ProviderRow,
+    key: Optional[str],
+    transport: Transport,
+    timeout_s: float = LIST_TIMEOUT_S,
+) -> List[RemoteModel]:
+    """The models that the provider of ``row`` offers now, sorted by name.
+
+    Raises ConfigError for an API that has no list, StreamError for all that can go wrong
+    on the way, with every credential masked.
+    """
+    listing = LISTINGS.get(row.api)
+    if listing is None:
+        raise ConfigError(
+            f"The provider {row.name!r} has no list of models to fetch.",
+            hint="See what is on this machine with: jpq models ls",
+        )
+    request = _request(listing, row, key)
+    where = f"{row.name}, {shown(request.url)}"
+    try:
+        models = dict(_models(listing, _fetched(request, row, transport, where, timeout_s), where))
+    except StreamError as error:
+        mask_error(error, secrets_of(request, key))
+        raise
+    return [RemoteModel(name, models[name]) for name in sorted(models)]
+
+
+def _request(listing: Listing, row: ProviderRow, key: Optional[str]) -> HttpRequest:
+    whole = ProviderRequest("", Thread("", ()), stream=False)
+    headers = request_headers(whole, row, key, key_header=listing.key_header, extra=listing.headers)
+    url = listing.url(row.base_url)
+    if listing.query:
+        url += ("&" if "?" in url else "?") + listing.query
+    return HttpRequest(url, headers, {}, method="GET")
+
+
+def _fetched(
+    request: HttpRequest, row: ProviderRow, transport: Transport, where: str, timeout_s: float
+) -> Any:
+    """The JSON of the reply."""
+    wire = Wire()
+    late = threading.Event()
+
+    def give_up() -> None:
+        late.set()
+        wire.abort()
+
+    timer = threading.Timer(timeout_s, give_up)
+    timer.start()
+    try:
+        with transport.open(request, wire, where=where, ca_bundle=row.ca_bundle) as response:
+            body = b"".join(response.chunks())
+    except StreamError as error:
+        if late.is_set():
+            message = f"The list of models did not come within {timeout_s:g} s."
+            raise StreamError(ErrorKind.STALLED, message, where=where) from error
+        raise
+    finally:
+        timer.cancel()
+        timer.join()
+    if not 200 <= response.status < 300:
+        raise from_status(response.status, response.headers, body, where)
+    text = body.decode("utf-8-sig", "replace").strip()
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _no_list(where, html_summary(text)) from error
+
+
+def _models(listing: Listing, value: Any, where: str) -> Iterator[Tuple[str, Optional[int]]]:
+    # Together sends the list without an object around it.
+    entries = value.get(listing.entries) if isinstance(value, dict) else value
+    if entries is None and isinstance(value, dict) and listing.entries in value:
+        entries = []
+    if not isinstance(entries, list):
+        raise _no_list(where, json.dumps(value)[:80])
+    for entry in entries:
+        name = entry.get(listing.id) if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name.isprintable():
+            continue
+        methods = entry.get(listing.methods)
+        if isinstance(methods, list) and listing.wanted not in methods:
+            continue
+        if name.startswith(listing.prefix):
+            name = name[len(listing.prefix) :]
+        if name:
+            windows = (_tokens(entry.get(field)) for field in listing.windows)
+            yield name, next((window for window in windows if window), None)
+
+
+def _tokens(value: Any) -> Optional[int]:
+    return value if type(value) is int and value > 0 else None
+
+
+def _no_list(where: str, what: str) -> StreamError:
+    return StreamError(
+        ErrorKind.MALFORMED,
+        f"The reply is not a list of models: {what}",
+        where=where,
+        hint="Check that base_url belongs to the provider's API.",
+    )
