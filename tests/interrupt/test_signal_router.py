@@ -1,0 +1,93 @@
+"""SignalRouter: which signals become messages, what it leaves behind, and what ends at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import Iterator, List
+
+import pytest
+
+from jpq.interrupt.signals import Interrupt, SignalRouter
+from tests.support.ptys import ROOT
+
+WAIT_S = 10.0
+GRACEFUL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """Ours for the time of the test, whatever the runner of the tests has set."""
+    before = {signum: signal.getsignal(signum) for signum in GRACEFUL}
+    for signum in GRACEFUL:
+        signal.signal(signum, signal.SIG_DFL)
+    yield
+    for signum, handler in before.items():
+        signal.signal(signum, handler)
+
+
+def raise_signal(signum: int) -> None:
+    os.kill(os.getpid(), signum)
+
+
+def test_signals_are_posted_and_presses_counted(handlers: None) -> None:
+    posted: List[Interrupt] = []
+    with SignalRouter(posted.append):
+        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGINT):
+            raise_signal(signum)
+    assert posted == [
+        Interrupt(signal.SIGTERM, 1),
+        Interrupt(signal.SIGINT, 1),
+        Interrupt(signal.SIGHUP, 1),
+        Interrupt(signal.SIGINT, 2),
+    ]
+
+
+def test_what_was_set_before_is_set_again(handlers: None) -> None:
+    heard: List[int] = []
+    signal.signal(signal.SIGTERM, lambda signum, frame: heard.append(signum))
+    with SignalRouter(lambda interrupt: None):
+        raise_signal(signal.SIGTERM)
+    raise_signal(signal.SIGTERM)
+    assert heard == [signal.SIGTERM]
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+
+
+def test_an_ignored_signal_stays_ignored(handlers: None) -> None:
+    posted: List[Interrupt] = []
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with SignalRouter(posted.append):
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        raise_signal(signal.SIGHUP)
+    assert posted == []
+
+
+def ended(code: str) -> int:
+    """The exit code of a process that runs ``code``, negative for a signal."""
+    head = "import os, signal; from jpq.interrupt.signals import *\n"
+    command = [sys.executable, "-c", head + code]
+    return subprocess.run(command, cwd=ROOT, timeout=WAIT_S).returncode
+
+
+def test_the_third_press_ends_the_process_by_that_signal() -> None:
+    code = """
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with SignalRouter(lambda interrupt: None):
+    for press in range(3):
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(7)
+"""
+    assert ended(code) == -signal.SIGINT
+
+
+@pytest.mark.parametrize("signum", GRACEFUL)
+def test_the_end_is_the_signal_itself(signum: int) -> None:
+    ignored = f"signal.signal({int(signum)}, signal.SIG_IGN)\n"
+    assert ended(f"{ignored}end_by_signal({int(signum)})") == -signum
+
+
+def test_where_the_signal_is_blocked_its_code_remains() -> None:
+    code = "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}); end_by_signal(15)"
+    assert ended(code) == 143
