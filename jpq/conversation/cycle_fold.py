@@ -13,6 +13,7 @@ from jpq.conversation.event import (
     ToolCall,
     ToolResponse,
 )
+from jpq.conversation.sanitize import CUT_CALL
 from jpq.conversation.thread import Origin
 from jpq.events.parts import StreamEvent
 from jpq.events.transcript import (
@@ -23,8 +24,6 @@ from jpq.events.transcript import (
     ToolCallBlock,
     Transcript,
 )
-
-CUT_CALL = "Not run: the answer was cut off before it was complete."
 
 
 class CycleFold:

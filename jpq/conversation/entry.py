@@ -15,11 +15,13 @@ from jpq.conversation.event import (
     AssistantReasoning,
     AssistantStructured,
     ChatRequest,
+    Compaction,
     ConfigDelta,
     ConversationEvent,
     Entry,
     InquiryRequest,
     InquiryResponse,
+    Overlay,
     ToolCall,
     ToolResponse,
     TurnEnd,
@@ -135,6 +137,10 @@ def _event_fields(event: ConversationEvent) -> Tuple[str, _Fields, _Fields]:
         return "config_delta", event._asdict(), {}
     if isinstance(event, TurnEnd):
         return "turn_end", event._asdict(), {}
+    if isinstance(event, Compaction):
+        return "compaction", event._asdict(), {}
+    if isinstance(event, Overlay):
+        return "overlay", event._asdict(), {}
     return event.type, {}, {}
 
 
@@ -214,6 +220,26 @@ def _turn_end(fields: _Fields, metadata: _Fields) -> Optional[ConversationEvent]
     )
 
 
+def _compaction(fields: _Fields, metadata: _Fields) -> Optional[ConversationEvent]:
+    summary = fields.get("summary")
+    if not _texts(fields, "first", "last") or not isinstance(summary, (str, type(None))):
+        return None
+    return Compaction(
+        first=fields["first"],
+        last=fields["last"],
+        summary=summary,
+        drop_reasoning=fields.get("drop_reasoning") is True,
+        shorten_results=fields.get("shorten_results") is True,
+    )
+
+
+def _overlay(fields: _Fields, metadata: _Fields) -> Optional[ConversationEvent]:
+    amended = fields.get("fields", ())
+    if not _texts(fields, "target") or not isinstance(amended, (dict, type(None))):
+        return None
+    return Overlay(fields["target"], amended)
+
+
 _READERS: Dict[str, Callable[[_Fields, _Fields], Optional[ConversationEvent]]] = {
     "chat_request": _chat_request,
     "chat_response": _chat_response,
@@ -222,5 +248,7 @@ _READERS: Dict[str, Callable[[_Fields, _Fields], Optional[ConversationEvent]]] =
     "inquiry_request": _inquiry_request,
     "inquiry_response": _inquiry_response,
     "config_delta": _config_delta,
+    "compaction": _compaction,
+    "overlay": _overlay,
     "turn_end": _turn_end,
 }

@@ -77,6 +77,29 @@ class ConfigDelta(NamedTuple):
     changes: Dict[str, Any]
 
 
+class Compaction(NamedTuple):
+    """What is sent, from here on, for the entries from ``first`` to ``last`` (event ids).
+
+    A ``summary`` stands in for all of them, an empty one for nothing at all. Without one
+    they are sent themselves: without what only the provider that made it can read
+    (``drop_reasoning``), with long tool results shortened (``shorten_results``).
+    """
+
+    first: str
+    last: str
+    summary: Optional[str] = None
+    drop_reasoning: bool = False
+    shorten_results: bool = False
+
+
+class Overlay(NamedTuple):
+    """An amendment: the entry ``target`` counts as if it had these ``fields``; with None it
+    counts as if it were not there."""
+
+    target: str
+    fields: Optional[Dict[str, Any]]
+
+
 class TurnEnd(NamedTuple):
     """How a turn ended (``status`` and ``finish_reason`` in the words of docs/events.md)."""
 
@@ -103,6 +126,8 @@ ConversationEvent = Union[
     InquiryRequest,
     InquiryResponse,
     ConfigDelta,
+    Compaction,
+    Overlay,
     TurnEnd,
     Unknown,
 ]
@@ -115,7 +140,8 @@ class Entry(NamedTuple):
     ``provider`` and ``model`` (who made the event), ``opaque`` (their data, verbatim) and
     ``partial`` (true: the text was cut here and the next message continues it).
     ``line`` is the line as read from the file, without its line end; None for an entry
-    that has not been written.
+    that has not been written. ``repeated_id`` is the id in that line where an earlier entry
+    has it too; what refers to it is ambiguous.
     """
 
     event_id: str
@@ -123,6 +149,7 @@ class Entry(NamedTuple):
     event: ConversationEvent
     metadata: Mapping[str, Any] = {}
     line: Optional[bytes] = None
+    repeated_id: Optional[str] = None
 
 
 class Draft(NamedTuple):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
+from jpq.conversation.effective import effective
 from jpq.conversation.event import (
     ChatRequest,
+    Compaction,
     ConfigDelta,
     Draft,
     Entry,
     InquiryRequest,
     InquiryResponse,
+    Overlay,
     ToolCall,
     ToolResponse,
     TurnEnd,
@@ -22,7 +25,7 @@ from jpq.conversation.identity import new_event_id, settled_event_id, utc_timest
 # What ended in one of these is not over: the person can have it done again or gone on with.
 UNFINISHED = frozenset({"interrupted", "incomplete", "limited", "empty", "error", "denied"})
 
-_PASSED_OVER = (ConfigDelta, InquiryRequest, InquiryResponse, Unknown)
+_PASSED_OVER = (ConfigDelta, Compaction, Overlay, InquiryRequest, InquiryResponse, Unknown)
 
 
 class Turn(NamedTuple):
@@ -86,10 +89,11 @@ class ConversationStream:
 
     def adopt(self, entry: Entry) -> Entry:
         """Insert an entry that was read; a missing or repeated id is replaced."""
-        if not entry.event_id or entry.event_id in self._taken:
+        found = entry.event_id
+        if not found or found in self._taken:
             line = entry.line or b""
             event_id = settled_event_id(line, len(self._entries), self._taken)
-            entry = entry._replace(event_id=event_id)
+            entry = entry._replace(event_id=event_id, repeated_id=found or None)
         return self._insert(entry)
 
     def holds(self, event_id: str) -> bool:
@@ -136,7 +140,7 @@ class ConversationStream:
         A change to None takes the key away, so that the sources below count again.
         """
         values = dict(self.base_config)
-        for entry in self._entries:
+        for entry in effective(self._entries):
             if isinstance(entry.event, ConfigDelta):
                 values.update(entry.event.changes)
         return {key: value for key, value in values.items() if value is not None}

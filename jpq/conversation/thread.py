@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from typing import (
     Any,
+    Deque,
     Dict,
     Iterable,
     List,
@@ -17,6 +19,7 @@ from typing import (
     Union,
 )
 
+from jpq.conversation.effective import compacted, effective
 from jpq.conversation.event import (
     AssistantMessage,
     AssistantOpaque,
@@ -27,13 +30,10 @@ from jpq.conversation.event import (
     ToolCall,
     ToolResponse,
 )
+from jpq.conversation.sanitize import NO_REQUEST, sanitize
 
 USER = "user"
 ASSISTANT = "assistant"
-
-# What the model is told where the store has nothing to tell it.
-NOT_ANSWERED = "The call was interrupted before it gave a result."
-NO_REQUEST = "(The beginning of this conversation is missing.)"
 
 
 class Origin(NamedTuple):
@@ -107,41 +107,44 @@ class Thread(NamedTuple):
 def build_thread(entries: Iterable[Entry], system: str = "", continue_last: bool = False) -> Thread:
     """The thread of ``entries``, which every API accepts whatever was stored.
 
+    Overlays and compactions have their effect, and the structure is repaired first.
     Roles alternate and begin with the user; each call is followed by exactly one result,
     in the order of the calls, and no id repeats; no text is blank. A text that was cut
     (``partial``) joins the next text of the same message with nothing between. With
     ``continue_last`` an answer at the end is one to go on with (``Thread.continues``).
     """
-    builder = _ThreadBuilder(list(entries))
-    messages = builder.build()
+    sound = sanitize(compacted(effective(list(entries)))).entries
+    messages = _ThreadBuilder(sound).build()
     continues = continue_last and bool(messages) and messages[-1].role == ASSISTANT
     return Thread(system, tuple(messages), continues)
 
 
 class _ThreadBuilder:
-    """Walks the entries once, with one assistant message open at a time."""
+    """Walks sanitized entries once, with one assistant message open at a time."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries
-        self._answers = _pair_answers(entries)
         self._messages: List[Message] = []
         self._blocks: List[ThreadBlock] = []  # of the open assistant message
-        self._results: List[ThreadToolResult] = []  # of the calls in it
+        self._calls: Deque[ThreadToolCall] = deque()  # that wait for their results
         self._cut: Optional[int] = None  # where in _blocks a cut text is, to be gone on with
         self._call_ids: Set[str] = set()
 
     def build(self) -> List[Message]:
-        for position, entry in enumerate(self._entries):
+        for entry in self._entries:
             event = entry.event
             if isinstance(event, ChatRequest):
                 self._close_assistant()
                 if event.content.strip():
                     self._push(USER, [ThreadText(event.content)])
             elif isinstance(event, ToolResponse):
-                if self._results:
-                    self._close_assistant()
+                self._close_assistant()
+                call = self._calls.popleft()
+                self._push(
+                    USER, [ThreadToolResult(call.id, call.name, event.content, event.is_error)]
+                )
             elif isinstance(event, ToolCall):
-                self._add_call(position, event, entry)
+                self._add_call(event, entry)
             else:
                 self._add_block(entry)
         self._close_assistant()
@@ -170,22 +173,13 @@ class _ThreadBuilder:
         self._cut = len(self._blocks) if entry.metadata.get("partial") else None
         self._blocks.append(ThreadText(text, _origin(entry), opaque))
 
-    def _add_call(self, position: int, call: ToolCall, entry: Entry) -> None:
-        half_written = call.raw is not None and entry.metadata.get("partial")
-        if half_written or not call.name.strip():
-            return
+    def _add_call(self, event: ToolCall, entry: Entry) -> None:
         self._cut = None
-        id = _free_id(call.id, self._call_ids)
+        id = _free_id(event.id, self._call_ids)
         self._call_ids.add(id)
-        self._blocks.append(
-            ThreadToolCall(id, call.name, call.arguments, _origin(entry), _opaque(entry))
-        )
-        answer = self._answers.get(position)
-        if answer is None:
-            result = ThreadToolResult(id, call.name, NOT_ANSWERED, is_error=True)
-        else:
-            result = ThreadToolResult(id, call.name, answer.content, answer.is_error)
-        self._results.append(result)
+        call = ThreadToolCall(id, event.name, event.arguments, _origin(entry), _opaque(entry))
+        self._blocks.append(call)
+        self._calls.append(call)
 
     def _close_assistant(self) -> None:
         blocks = [kept for kept in map(_sendable, self._blocks) if kept is not None]
@@ -197,33 +191,12 @@ class _ThreadBuilder:
             if not self._messages:
                 self._push(USER, [ThreadText(NO_REQUEST)])
             self._push(ASSISTANT, blocks)
-        if self._results:
-            self._push(USER, self._results)
-        self._blocks, self._results, self._cut = [], [], None
+        self._blocks, self._cut = [], None
 
     def _push(self, role: str, blocks: Sequence[ThreadBlock]) -> None:
         if self._messages and self._messages[-1].role == role:
             blocks = [*self._messages.pop().blocks, *blocks]
         self._messages.append(Message(role, tuple(blocks)))
-
-
-def _pair_answers(entries: Sequence[Entry]) -> Dict[int, ToolResponse]:
-    """Position of each call -> its response: the first one after it that has its id.
-
-    Ids may repeat from turn to turn, so a response belongs to the oldest call of its turn
-    that still waits for it.
-    """
-    answers: Dict[int, ToolResponse] = {}
-    waiting: Dict[str, List[int]] = {}
-    for position, entry in enumerate(entries):
-        event = entry.event
-        if isinstance(event, ChatRequest):
-            waiting = {}
-        elif isinstance(event, ToolCall):
-            waiting.setdefault(event.id, []).append(position)
-        elif isinstance(event, ToolResponse) and waiting.get(event.id):
-            answers[waiting[event.id].pop(0)] = event
-    return answers
 
 
 def _sendable(block: ThreadBlock) -> Optional[ThreadBlock]:

@@ -15,10 +15,12 @@ from jpq.conversation.event import (
     AssistantReasoning,
     AssistantStructured,
     ChatRequest,
+    Compaction,
     ConfigDelta,
     Entry,
     InquiryRequest,
     InquiryResponse,
+    Overlay,
     ToolCall,
     ToolResponse,
     TurnEnd,
@@ -141,3 +143,22 @@ def test_lines_that_are_no_entry(line: bytes) -> None:
 def test_no_bytes_stop_the_reading(line: bytes) -> None:
     entry = decode_entry(line)
     assert entry is None or encode_entry(entry) == line
+
+
+def test_compactions_and_overlays_as_they_are_stored() -> None:
+    for event, body in (
+        (
+            Compaction("a", "b", "s", True, False),
+            '"type":"compaction","first":"a","last":"b","summary":"s",'
+            '"drop_reasoning":true,"shorten_results":false}',
+        ),
+        (Overlay("a", None), '"type":"overlay","target":"a","fields":null}'),
+        (Overlay("a", {"content": "x"}), '"type":"overlay","target":"a","fields":{"content":"x"}}'),
+    ):
+        line = encode_entry(Entry("e", WHEN, event))
+        assert line.decode().endswith(body)
+        read = decode_entry(line)
+        assert read is not None and read.event == event
+    for broken in (b'{"type":"overlay","target":"a"}', b'{"type":"compaction","first":"a"}'):
+        read = decode_entry(broken)
+        assert read is not None and isinstance(read.event, Unknown)

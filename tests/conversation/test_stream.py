@@ -7,7 +7,7 @@ from typing import Any, List
 
 import pytest
 
-from jpq.conversation.cycle_fold import CUT_CALL, CycleFold
+from jpq.conversation.cycle_fold import CycleFold
 from jpq.conversation.event import (
     AssistantMessage,
     AssistantOpaque,
@@ -22,6 +22,7 @@ from jpq.conversation.event import (
     Unknown,
 )
 from jpq.conversation.identity import base36, utc_timestamp
+from jpq.conversation.sanitize import CUT_CALL
 from jpq.conversation.stream import ConversationStream
 from jpq.conversation.thread import Origin
 from jpq.events.parts import (

@@ -21,11 +21,10 @@ from jpq.conversation.event import (
     TurnEnd,
     Unknown,
 )
+from jpq.conversation.sanitize import NO_REQUEST, NOT_ANSWERED
 from jpq.conversation.stream import ConversationStream
 from jpq.conversation.thread import (
     ASSISTANT,
-    NO_REQUEST,
-    NOT_ANSWERED,
     USER,
     Message,
     Origin,
