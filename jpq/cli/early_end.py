@@ -1,4 +1,4 @@
-"""Ends what a query does before its turn, when a signal comes or the time is up."""
+"""Ends what a query does outside its turn, when a signal comes or the time is up."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any, Dict, NoReturn, Optional
 
 from jpq.errors import RunTimeoutError
 
-# SIGINT is left to Python, whose KeyboardInterrupt is an exception as well.
-_SIGNALS = ("SIGTERM", "SIGHUP")
+# By name because Windows lacks some. SIGINT is Python's KeyboardInterrupt.
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Signalled(BaseException):
-    """The signal ``signum`` asks for the end; raised wherever the main thread is."""
+    """The signal ``signum`` asks for the end; raised wherever the main thread is, like
+    KeyboardInterrupt."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signum)
@@ -23,8 +24,9 @@ class Signalled(BaseException):
 class EarlyEnd:
     """Makes signals and the time limit exceptions, so that everything cleans up on its way out.
 
-    A context manager around the time before the turn, which has its own way; main thread.
-    Where the system has no timer (Windows) the limit is only noticed when the turn begins.
+    A context manager around a query; main thread. The turn has its own way with signals
+    (``SignalRouter``) and with time. Where the system has no timer (Windows) the limit is
+    only noticed when the turn begins.
     """
 
     def __init__(self, started: float) -> None:
@@ -41,19 +43,29 @@ class EarlyEnd:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, left)
 
+    def stop_clock(self) -> None:
+        """The turn begins, which looks at the deadline itself."""
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def turn_is_over(self) -> None:
+        """All is saved and told: from now on a signal simply ends the process."""
+        for signum in self._previous:
+            signal.signal(signum, signal.SIG_DFL)
+
     def __enter__(self) -> EarlyEnd:
         for name in _SIGNALS:
             signum = getattr(signal, name, None)
-            # A signal that the parent ignores (nohup) stays ignored.
-            if signum is not None and signal.getsignal(signum) is signal.SIG_DFL:
-                self._previous[signum] = signal.signal(signum, _raise_signal)
+            # A signal that the parent ignores (nohup, a background job) stays ignored.
+            if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:
+                handler = signal.default_int_handler if name == "SIGINT" else _raise_signal
+                self._previous[signum] = signal.signal(signum, handler)
         if hasattr(signal, "setitimer"):
             self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, _out_of_time)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        self.stop_clock()
         for signum, handler in self._previous.items():
             signal.signal(signum, handler)
         self._previous.clear()

@@ -84,6 +84,9 @@ class RunLog:
 
     def failure(self, error: BaseException) -> None:
         """A failure, with its kind and where it was; its traceback in the detail."""
+        if not isinstance(error, Exception):
+            self.info("ended by a signal before the turn")
+            return
         if not isinstance(error, JpqError):
             self._loggers[0].error("fault: %r", error, exc_info=error)
             return

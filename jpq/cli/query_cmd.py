@@ -43,8 +43,9 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     try:
         with EarlyEnd(started) as early:
             query = prepare(args, env, log.secrets, early.limit)
-        log.info("jpq %s asks %s, conversation %s", __version__, query.model, query.journal.id)
-        outcome = _answer(query, args, env, log, early.deadline)
+            early.stop_clock()
+            log.info("jpq %s asks %s, conversation %s", __version__, query.model, query.journal.id)
+            outcome = _answer(query, args, env, log, early)
         _log_ending(log, outcome, time.monotonic() - started)
     except NoModelError:
         if args.format in ("json", "jsonl"):
@@ -67,7 +68,7 @@ def _answer(
     args: argparse.Namespace,
     env: Environment,
     log: RunLog,
-    deadline: Optional[float],
+    early: EarlyEnd,
 ) -> TurnOutcome:
     inbox = Inbox()
     renderer = LoggedRenderer(log, _view(args, env, query.config), inbox.post)
@@ -77,7 +78,7 @@ def _answer(
         provider=LoggedProvider(query.provider, log),
         journal=query.journal,
         stream=not args.no_stream,
-        deadline=deadline,
+        deadline=early.deadline,
     )
     fault: Optional[Exception] = None
     try:
@@ -88,6 +89,7 @@ def _answer(
         fault = error
         outcome = _broken_off(error, renderer)
     finally:
+        early.turn_is_over()
         query.journal.close()
         renderer.close(_CLOSE_WAIT_S)
     if fault is not None:
@@ -144,5 +146,9 @@ def _view(args: argparse.Namespace, env: Environment, config: Config) -> View:
         usage=args.usage,
         quiet=args.quiet,
         verbose=args.verbose > 0,
+        wrap=config["style.wrap"],
+        background=config["style.background"],
+        link=config["style.link"],
+        environ=env.environ,
     )
     return make_view(args.format, env.stdout, env.stderr, caps, options)

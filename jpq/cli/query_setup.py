@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
@@ -24,6 +24,7 @@ from jpq.session import open_provider
 from jpq.store.journal import Journal
 from jpq.store.library import Library
 from jpq.store.memory import MemoryJournal
+from jpq.store.reading import SavedConversation
 from jpq.store.workspace import workspace_of
 from jpq.terminal.tty import interactive
 
@@ -76,40 +77,30 @@ def prepare(
     """
     asks = interactive(env.environ, args.non_interactive)
     chosen = _chosen(args, env)
-    config = _load(args, env, chosen, asks, {})
-    _warn(args, env, config.warnings)
+    library = Library(os.path.join(env.paths.data, "conversations"))
+    saved = _saved(args, env, library)
+    own = {} if saved is None else saved.stream.config()
+    config = _load(args, env, chosen, asks, own)
+    for warning in config.warnings:
+        _teller(args, env)(warning)
     limit(config["request.total_timeout_s"])
-    if config["model"] is None and not _goes_on(args):
-        raise NoModelError()  # before anybody types a question
+    if config["model"] is None:
+        raise NoModelError()
+    # All that can be found wrong is, before anybody types a question that would be lost.
+    model = parse_model(config["model"], config.table("aliases"))
+    provider = open_provider(model, config, env.paths, env.environ, learn_key=secrets.add)
     prompt = "" if args.retry else _gather(args, env, config, asks)
-    journal = _existing(args, env, config)
+    _get_ready(args, env, provider, model)
+    if saved is None:
+        journal = _create(args, env, library, model, chosen, prompt)
+        return Query(config, model, provider, journal, [Draft(ChatRequest(prompt))])
+    journal = _going_on(args, env, library, saved, config["conversation.lock_wait_s"])
     try:
-        own = {} if journal is None else journal.stream.config()
-        if own:
-            told = config.warnings
-            config = _load(args, env, chosen, asks, own)
-            _warn(args, env, [line for line in config.warnings if line not in told])
-        if config["model"] is None:
-            raise NoModelError()
-        model = parse_model(config["model"], config.table("aliases"))
-        provider = open_provider(model, config, env.paths, env.environ, learn_key=secrets.add)
-        _get_ready(args, env, provider, model)
-        if journal is None:
-            journal = _create(args, env, model, chosen, prompt)
-            requests = [Draft(ChatRequest(prompt))]
-        else:
-            requests = _following(args, journal, chosen, own, prompt)
-        return Query(config, model, provider, journal, requests)
+        requests = _following(args, journal, chosen, prompt)
     except BaseException:
-        if journal is not None:
-            journal.close()
+        journal.close()
         raise
-
-
-def _warn(args: argparse.Namespace, env: Environment, warnings: Iterable[str]) -> None:
-    tell = _teller(args, env)
-    for warning in warnings:
-        tell(warning)
+    return Query(config, model, provider, journal, requests)
 
 
 def _get_ready(
@@ -126,12 +117,12 @@ def _following(
     args: argparse.Namespace,
     journal: Journal,
     chosen: Mapping[str, Any],
-    own: Mapping[str, Any],
     prompt: str,
 ) -> List[Draft]:
     """What is added to a conversation that goes on: new settings and the question."""
     if args.retry:
         _check_retry(journal)
+    own = journal.stream.config()
     changes = {key: value for key, value in chosen.items() if own.get(key) != value}
     requests = [Draft(ConfigDelta(changes))] if changes else []
     return requests + ([Draft(ChatRequest(prompt))] if prompt else [])
@@ -220,34 +211,36 @@ def _teller(args: argparse.Namespace, env: Environment) -> Callable[[str], None]
     return lambda line: None if args.quiet else env.tell(PREFIX + one_line(line))
 
 
-def _goes_on(args: argparse.Namespace) -> bool:
-    return bool(args.continue_last or args.retry or args.resume is not None)
-
-
-def _library(env: Environment) -> Library:
-    return Library(os.path.join(env.paths.data, "conversations"))
-
-
-def _existing(args: argparse.Namespace, env: Environment, config: Config) -> Optional[Journal]:
-    """The conversation to go on with, open for writing; None for a new one."""
-    library = _library(env)
+def _saved(
+    args: argparse.Namespace, env: Environment, library: Library
+) -> Optional[SavedConversation]:
+    """The conversation to go on with, as it is now; None for a new one."""
     if args.resume is not None:
-        id = library.resolve(args.resume)
-    elif _goes_on(args):
-        last = library.last(workspace_of(env.cwd))
-        if last is None:
-            raise BadInputError(
-                "There is no conversation in this workspace yet.",
-                where=workspace_of(env.cwd),
-                hint="Start one without -c, or choose one: jpq conversation ls, then -r ID.",
-            )
-        id = last
-    else:
+        return library.read(library.resolve(args.resume))
+    if not (args.continue_last or args.retry):
         return None
+    workspace = workspace_of(env.cwd)
+    last = library.last(workspace)
+    if last is None:
+        raise BadInputError(
+            "There is no conversation in this workspace yet.",
+            where=workspace,
+            hint="Start one without -c, or choose one: jpq conversation ls, then -r ID.",
+        )
+    return library.read(last)
+
+
+def _going_on(
+    args: argparse.Namespace,
+    env: Environment,
+    library: Library,
+    saved: SavedConversation,
+    lock_wait_s: float,
+) -> Journal:
+    """The conversation open for writing; a copy in memory where nothing is to be saved."""
     if args.ephemeral:
-        saved = library.read(id)  # as it is: no lock, and nothing is written
         return MemoryJournal(saved.stream, saved.metadata)
-    return library.open(id, config["conversation.lock_wait_s"], _teller(args, env))
+    return library.open(saved.id, lock_wait_s, _teller(args, env))
 
 
 def _check_retry(journal: Journal) -> None:
@@ -263,6 +256,7 @@ def _check_retry(journal: Journal) -> None:
 def _create(
     args: argparse.Namespace,
     env: Environment,
+    library: Library,
     model: ModelRef,
     chosen: Mapping[str, Any],
     prompt: str,
@@ -276,6 +270,6 @@ def _create(
         "model": str(model),
     }
     try:
-        return _library(env).create(metadata, chosen)
+        return library.create(metadata, chosen)
     except WriteError as error:
         return _UnsavedJournal(ConversationStream(chosen), error)

@@ -116,10 +116,21 @@ def test_a_key_that_cannot_be_right(key: Optional[str], words: Any) -> None:
     assert "first" not in ran.err.decode()
 
 
+def test_what_is_wrong_is_told_before_a_question_is_waited_for() -> None:
+    read, write = os.pipe()  # which nobody ever ends
+    try:
+        jpq("-m", "openai/gpt", stdin=read).failed_with(77, "no API key")
+        jpq("-m", "nosuch/x", stdin=read).failed_with(78, "no provider")
+        jpq("-m", "openai/gpt", "-r", "nosuch", stdin=read).failed_with(65, "nosuch")
+    finally:
+        os.close(read)
+        os.close(write)
+
+
 def test_a_key_with_a_line_end_is_trimmed() -> None:
     with Server(answer("Hi")) as server:
-        environ = environment(OPENAI_API_KEY=" sk-right\r\n", OPENAI_BASE_URL=server.url)
-        assert jpq("-m", "openai/gpt", "hi", environ=environ).code == 0
+        environ = environment(MISTRAL_API_KEY=" sk-right\r\n", MISTRAL_BASE_URL=server.url)
+        assert jpq("-m", "mistral/test", "hi", environ=environ).code == 0
         assert server.seen[0].headers["authorization"] == "Bearer sk-right"
 
 
@@ -324,7 +335,7 @@ def test_usage_errors(model: List[str], arguments: Any, words: Any) -> None:
 @pytest.mark.parametrize("wrong", [("--bogus",), ("--timeout", "x"), ("-o", "x"), ()])
 def test_a_usage_error_has_a_result_where_one_was_asked_for(format: str, wrong: Any) -> None:
     words = ("hi",) if wrong else ()
-    ran = jpq("-m", "custom/x", "--format", format, *wrong, *words)
+    ran = jpq("-m", "ollama/x", "--format", format, *wrong, *words)
     ran.failed_with(2)
     assert (ran.result["status"], ran.result["exit_code"]) == ("error", 2)
 

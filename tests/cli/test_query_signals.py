@@ -6,48 +6,13 @@ import os
 import signal
 import subprocess
 import threading
-from typing import Any, List
 
 import pytest
 
-from tests.support.programs import (
-    JPQ,
-    ROOT,
-    WAIT_S,
-    Ran,
-    conversations,
-    entries,
-    environment,
-    model_at,
-)
+from tests.support.programs import conversations, entries, model_at, signalled
 from tests.support.server import Pause, Server, chunk, delta, head, sse
 
 ENDING = {signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGTERM: 143}
-
-
-def signalled(arguments: List[str], signum: int, when: bytes, on: str, **channels: Any) -> Ran:
-    """Run jpq and send ``signum`` once ``when`` is on stdout or stderr."""
-    process = subprocess.Popen(
-        [*JPQ, *arguments],
-        env=environment(CI="true"),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        **channels,
-    )
-    with process:
-        file = getattr(process, on)
-        seen = b""
-        while when not in seen:
-            piece = os.read(file.fileno(), 65536)
-            assert piece, seen
-            seen += piece
-        process.send_signal(signum)
-        out, err = process.communicate(timeout=WAIT_S)
-    rest = {"stdout": (seen + out, err), "stderr": (out, seen + err)}[on]
-    # A process that a signal ended: what a shell makes 128 + n.
-    assert process.returncode == -signum
-    return Ran(128 + signum, *rest)
 
 
 @pytest.mark.parametrize("format", ["auto", "json", "jsonl"])
@@ -75,7 +40,7 @@ def test_during_the_turn(signum: int, format: str) -> None:
 @pytest.mark.parametrize("signum", ENDING)
 def test_before_the_turn(signum: int, format: str) -> None:
     read, write = os.pipe()
-    arguments = ["-m", "custom/x", "--set", "input.stdin_wait_s=60"]
+    arguments = ["-m", "ollama/x", "--set", "input.stdin_wait_s=60"]
     arguments += ["--set", "no.such=1", "--format", format, "hi"]
     try:
         ran = signalled(arguments, signum, b"no.such", "stderr", stdin=read)
@@ -89,6 +54,8 @@ def test_before_the_turn(signum: int, format: str) -> None:
         assert (ran.result["status"], ran.result["exit_code"]) == ("interrupted", ENDING[signum])
         assert [event["type"] for event in ran.events].count("result") == 1
     assert conversations() == []
+    with open(os.path.join(os.environ["JPQ_HOME"], "state", "log", "jpq.log")) as log:
+        assert log.read().endswith("INFO ended by a signal before the turn\n")
 
 
 def test_quit_ends_at_once() -> None:

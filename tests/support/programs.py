@@ -106,6 +106,33 @@ def shell(
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
+def signalled(arguments: List[str], signum: int, when: bytes, on: str, **channels: Any) -> Ran:
+    """Run ``jpq`` and send ``signum`` once ``when`` is on stdout or stderr (``on``).
+
+    It must end by that signal; ``code`` is what a shell makes of that.
+    """
+    process = subprocess.Popen(
+        [*JPQ, *arguments],
+        env=environment(CI="true"),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **channels,
+    )
+    with process:
+        file = getattr(process, on)
+        seen = b""
+        while when not in seen:
+            piece = os.read(file.fileno(), 65536)
+            assert piece, seen
+            seen += piece
+        process.send_signal(signum)
+        out, err = process.communicate(timeout=WAIT_S)
+    rest = {"stdout": (seen + out, err), "stderr": (out, seen + err)}[on]
+    assert process.returncode == -signum
+    return Ran(128 + signum, *rest)
+
+
 def model_at(server: Server) -> List[str]:
     """The options that make jpq ask ``server``, once."""
     return ["-m", "custom/test", "--retries", "0", *base_url(server.url)]
