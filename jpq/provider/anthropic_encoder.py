@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from jpq.conversation.thread import Thread, ThreadToolCall
-from jpq.provider.anthropic_messages import CACHE, encode_messages, valid_name
+from jpq.provider.anthropic_messages import CACHE, encode_messages
 from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.endpoint import has_version, join
+from jpq.provider.wire_names import valid_name
 from jpq.provider.wire_request import applies, refuse_own_fields, request_headers
 
 VERSION = "2023-06-01"  # of the API, which has had no other since

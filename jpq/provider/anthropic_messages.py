@@ -8,7 +8,7 @@ goes back unchanged to the model that made it.
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from jpq.conversation.thread import (
     ASSISTANT,
@@ -23,14 +23,14 @@ from jpq.conversation.thread import (
 )
 from jpq.provider.anthropic_blocks import BLOCKS
 from jpq.provider.base import ProviderRequest, ProviderRow
+from jpq.provider.wire_names import CallIds, valid_name
 from jpq.provider.wire_request import CONTINUE
 
 CACHE: Mapping[str, str] = {"type": "ephemeral"}
 
 Block = Dict[str, Any]
 
-_INVALID = re.compile("[^a-zA-Z0-9_-]")
-_LONGEST_NAME = 128
+_NOT_IN_IDS = re.compile("[^a-zA-Z0-9_-]")
 # An error result must say something; a tool may fail without a word.
 _SILENT_FAILURE = "The tool failed without a message."
 
@@ -59,17 +59,12 @@ def encode_messages(
     return messages
 
 
-def valid_name(name: str) -> str:
-    """A name that the API takes, for a tool that another model may have made up."""
-    return _INVALID.sub("_", name)[:_LONGEST_NAME]
-
-
 class _Encoder:
     def __init__(self, request: ProviderRequest, row: ProviderRow) -> None:
         self._thread = request.thread
         self._maker = Origin(row.name, request.model)
         self._foreign_as_text = row.quirks.get("foreign_reasoning") == "text"
-        self._ids = _Ids()
+        self._ids = CallIds(invalid=_NOT_IN_IDS)
         blocks = (block for message in self._thread.messages for block in message.blocks)
         own = [
             block.data
@@ -151,25 +146,6 @@ class _Encoder:
         while kept and kept[-1]["type"] in ("thinking", "redacted_thinking"):
             kept.pop()
         return kept
-
-
-class _Ids:
-    """The ids of calls as the API takes them: the same one for a call and its result."""
-
-    def __init__(self) -> None:
-        self._valid: Dict[str, str] = {}
-        self._taken: Set[str] = set()
-
-    def of(self, id: str) -> str:
-        if id not in self._valid:
-            wanted = _INVALID.sub("_", id)
-            free, number = wanted, 1
-            while free in self._taken:
-                number += 1
-                free = f"{wanted}-{number}"
-            self._valid[id] = free
-            self._taken.add(free)
-        return self._valid[id]
 
 
 def _is_server_use(block: Mapping[str, Any]) -> bool:

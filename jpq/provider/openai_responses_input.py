@@ -46,7 +46,7 @@ class _Encoder:
         self._thread = request.thread
         self._maker = Origin(row.name, request.model)
         self._foreign_as_text = row.quirks.get("foreign_reasoning") == "text"
-        self._ids = CallIds(_LONGEST_CALL_ID)
+        self._ids = CallIds(longest=_LONGEST_CALL_ID)
         self._custom: Set[str] = set()  # ids of the calls that are not function calls
 
     def items(self) -> List[Item]:
