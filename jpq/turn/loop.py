@@ -154,13 +154,10 @@ class TurnLoop:
             assert act is Act.KEEP_PARTIAL
             self._keep_partial()
         self._continues = True
-        self._show(
-            Notice(
-                f"{retry.error.message} Attempt {retry.attempt} of {retry.max_attempts} "
-                f"in {retry.wait_s:.1f} s."
-            )
-        )
-        self._show(Waiting(f"attempt {retry.attempt} of {retry.max_attempts}"))
+        why = retry.error.message.rstrip(".")
+        attempt = f"{retry.attempt} of {retry.max_attempts}"
+        self._show(Notice(f"{why}. Attempt {attempt} in {retry.wait_s:.1f} s."))
+        self._show(Waiting(f"attempt {attempt}"))
 
     def disturbed(self, item: Any) -> bool:
         """A signal or a failed display; True when the turn goes on."""
