@@ -1,0 +1,89 @@
+"""The disk is full in the middle of an answer: it is shown whole, and nothing old is harmed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Dict, List
+
+import pytest
+
+from jpq.cli.conversation_text import as_text
+from jpq.errors import ExitCode
+from jpq.store.library import Library
+from tests.support.ptys import Child, environment, jpq, run
+from tests.support.server import DONE, FINISH, LAST_CHUNK, Server, answer, chunk, delta, head, sse
+
+# No file may grow beyond so many bytes; a write beyond them fails as one to a full disk does.
+LIMITED = (
+    "import os, resource, sys; size = int(sys.argv[1]);"
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY));"
+    "os.execv(sys.argv[2], sys.argv[2:])"
+)
+PIECES = [f"piece {number} " + "of many " * 20 + "\n" for number in range(300)]  # 51 kB
+
+
+def streamed(*pieces: str) -> List[bytes]:
+    """A whole answer in these pieces."""
+    return [head(), *(chunk(event) for event in sse(*map(delta, pieces), FINISH, DONE)), LAST_CHUNK]
+
+
+class Place:
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.environ: Dict[str, str] = environment(os.path.join(folder, "home"))
+        self.library = Library(os.path.join(folder, "home", "data", "conversations"))
+
+    def ask(self, server: Server, *arguments: str, room: int = 0) -> Child:
+        setting = f"providers.custom.base_url={server.url}"
+        command = jpq("-m", "custom/test", "--set", setting, *arguments)
+        if room:
+            command = [sys.executable, "-c", LIMITED, str(room), *command]
+        return run(command, self.environ, self.folder)
+
+    def lines(self) -> List[bytes]:
+        (id,) = self.library.ids()
+        with open(os.path.join(self.library.path(id), "events.jsonl"), "rb") as file:
+            return file.read().splitlines(True)
+
+    def shown(self) -> str:
+        (id,) = self.library.ids()
+        return as_text(self.library.read(id))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(str(tmp_path))
+
+
+@pytest.mark.parametrize("room", [100, 20_000, 45_000, 80_000])
+def test_an_old_conversation(room: int, place: Place) -> None:
+    """Room for nothing, for a part of what is kept while it arrives, for the request as
+    well, and for all but the commit."""
+    old_answer = streamed("Old. " * 8000)
+    with Server(old_answer, streamed(*PIECES), answer("New.")) as server:
+        assert place.ask(server, "first").process.returncode == 0
+        old = place.lines()
+        full = place.ask(server, "-c", "second", room=room)
+        assert full.output.decode() == "".join(PIECES)
+        assert full.process.returncode == ExitCode.CUT
+        told = full.errors.decode()
+        assert told.count("Cannot save") == 1, told
+        assert len(told.splitlines()) <= 5 and "Traceback" not in told
+        assert place.lines()[: len(old)] == old
+        after = place.ask(server, "-c", "third")
+        assert (after.process.returncode, after.output) == (0, b"New.\n")
+    shown = place.shown()
+    assert "Old." in shown and "New." in shown
+    assert "cannot be read" not in after.errors.decode()
+
+
+def test_a_new_conversation(place: Place) -> None:
+    """Not even the files that begin it can be written."""
+    with Server(streamed(*PIECES)) as server:
+        full = place.ask(server, "first", room=10)
+    assert full.output.decode() == "".join(PIECES)
+    assert full.process.returncode == ExitCode.CUT
+    assert full.errors.decode().count("Cannot") == 1
+    assert place.library.ids() == []
