@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any, BinaryIO
 
 if sys.platform == "win32":
@@ -37,6 +38,13 @@ if sys.platform == "win32":
                 return self._read_key().encode("utf-8", "surrogatepass")
             line = self._source.readline().replace(b"\r\n", b"\n")
             return b"" if line.startswith(b"\x1a") else line
+
+        def wait(self, timeout_s: float) -> bool:
+            """Whether a key was typed. A line is always waited for in ``read``."""
+            if not self._by_key or msvcrt.kbhit():
+                return True
+            time.sleep(timeout_s)  # there is nothing to wait on that only keys end
+            return bool(msvcrt.kbhit())
 
         def modes(self) -> Any:
             """Whether keys are read one by one."""

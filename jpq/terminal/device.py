@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import termios
 from typing import Any, Iterator
 
@@ -28,6 +29,10 @@ class PosixDevice:
     def read(self) -> bytes:
         """A line, or what keys there are; empty at the end."""
         return os.read(self._fd, _READ_SIZE)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether something can be read; a terminal that is gone can."""
+        return bool(select.select([self._fd], [], [], timeout_s)[0])
 
     def modes(self) -> Any:
         """The terminal's attributes."""

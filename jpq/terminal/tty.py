@@ -10,10 +10,13 @@ import contextlib
 import importlib
 import re
 import sys
-from typing import Any, Iterator, Mapping, Optional, Protocol
+from typing import Any, Callable, Iterator, Mapping, Optional, Protocol
 
 # The devices need modules that exist on one platform only, so each is loaded by name.
 _DEVICE = "jpq.terminal.console" if sys.platform == "win32" else "jpq.terminal.device"
+
+# How often a wait for a key lets others work. A person notices twice as long.
+_MEANWHILE_S = 0.05
 
 _KEY = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\x1b])?|.", re.DOTALL)
 
@@ -26,6 +29,9 @@ class Device(Protocol):
 
     def read(self) -> bytes:
         """What was typed: a line, or single keys in key mode. Empty at its end."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether ``read`` would return at once, waiting up to ``timeout_s`` for it."""
 
     def modes(self) -> Any:
         """Its present modes."""
@@ -46,12 +52,14 @@ class Device(Protocol):
 class Terminal:
     """The controlling terminal. One thread at a time: whoever holds the renderer's lease.
 
-    Reading blocks; a signal handler that raises ends it. A terminal that is gone (hang-up,
+    Reading blocks; a signal handler that raises ends it, and so does ``meanwhile``, which is
+    called several times a second while nothing is typed. A terminal that is gone (hang-up,
     closed window) reads as the end of input.
     """
 
     def __init__(self, device: Device) -> None:
         self._device = device
+        self.meanwhile: Optional[Callable[[], None]] = None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._typed = ""  # read from the device, not yet handed out
 
@@ -116,6 +124,8 @@ class Terminal:
                 self._device.set_modes(modes)
 
     def _read_more(self) -> bool:
+        while self.meanwhile is not None and not self._device.wait(_MEANWHILE_S):
+            self.meanwhile()
         try:
             data = self._device.read()
         except OSError:  # EIO: hung up, or a background process of an orphaned group

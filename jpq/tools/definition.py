@@ -7,7 +7,8 @@ A kind of tool is one module with a subclass of ``Tool`` and a row of ``KINDS`` 
 from __future__ import annotations
 
 import abc
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
+import re
+from typing import Any, Callable, Mapping, Match, NamedTuple, Optional, Sequence, Union
 
 from jpq.interrupt.cancel import CancelToken
 
@@ -21,6 +22,9 @@ MODES = (ASK, UNATTENDED, EDIT, SKIP)
 # How a run ended, as its tool saw it.
 COMPLETED = "completed"
 STOPPED = "stopped"  # because its CancelToken was cancelled; the token says why
+
+_TITLE_LIMIT = 200
+_PLACE = re.compile(r"\{([\w.-]+)\}")
 
 # Called with output while the tool runs, in pieces, already decoded. Any thread.
 Progress = Callable[[str], None]
@@ -50,6 +54,17 @@ class ToolSpec(NamedTuple):
     title: str = ""
     strict: bool = False
     settings: Mapping[str, Any] = {}
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        """The header of a call, one line: its title with the arguments filled in, else its
+        name. Not sanitised."""
+        # Not str.format: a title must not reach into what an argument is made of.
+        title = _PLACE.sub(lambda found: _filled(found, arguments), self.title)
+        return " ".join(title.split())[:_TITLE_LIMIT] or self.display_name or self.name
+
+
+def _filled(place: Match[str], arguments: Mapping[str, Any]) -> str:
+    return str(arguments.get(place.group(1), place.group()))
 
 
 class Description(NamedTuple):

@@ -1,0 +1,127 @@
+"""Prompter: the one way to ask the person anything while a turn runs.
+
+It asks on the controlling terminal, never on stdin, while the renderer rests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Callable, ContextManager, Iterator, Mapping, Optional, Sequence
+
+from jpq.errors import BadInputError, UsageError
+from jpq.terminal.editor import edit_text, editor_command
+from jpq.terminal.tty import Terminal
+
+_ENDS_INPUT = "\x04"  # Ctrl+D, where single keys are read
+_ESCAPE = "\x1b"
+
+
+class NobodyAnswers(Exception):
+    """The terminal is gone: it cannot be opened, was hung up, or its input ended."""
+
+
+class PromptLeft(Exception):
+    """``meanwhile`` found something that comes before the question, such as a signal."""
+
+
+class Prompter:
+    """Opens dialogues, one at a time. Main thread.
+
+    ``lease`` makes the renderer rest, ``clean`` takes from a text what could drive the
+    terminal, and is applied to everything that is shown here. ``environ`` names the editor.
+    """
+
+    def __init__(
+        self,
+        lease: Callable[[], ContextManager[object]],
+        clean: Callable[[str], str],
+        environ: Mapping[str, str],
+        open_terminal: Callable[[], Terminal] = Terminal.open,
+    ) -> None:
+        self._lease = lease
+        self._clean = clean
+        self._environ = environ
+        self._open_terminal = open_terminal
+
+    @contextlib.contextmanager
+    def dialogue(self, meanwhile: Callable[[], None]) -> Iterator[Dialogue]:
+        """A dialogue that owns the terminal until the end of the ``with``.
+
+        ``meanwhile`` is called several times a second while the person thinks; what it
+        raises (PromptLeft) ends the wait. Raises NobodyAnswers.
+        """
+        with self._lease():
+            try:
+                terminal = self._open_terminal()
+            except OSError as error:
+                raise NobodyAnswers("there is no terminal") from error
+            with terminal:
+                terminal.meanwhile = meanwhile
+                yield Dialogue(terminal, self._clean, self._environ)
+
+
+class Dialogue:
+    """One exchange with the person. Only within ``Prompter.dialogue``.
+
+    Every method raises NobodyAnswers when the terminal is gone. What was typed before a
+    question is shown does not answer it.
+    """
+
+    def __init__(
+        self, terminal: Terminal, clean: Callable[[str], str], environ: Mapping[str, str]
+    ) -> None:
+        self._terminal = terminal
+        self._clean = clean
+        self._environ = environ
+
+    def say(self, text: str) -> None:
+        """Show a text, on lines of its own."""
+        self._write(self._clean(text).rstrip("\n") + "\n")
+
+    def choose(self, question: str, keys: Sequence[str], otherwise: str) -> str:
+        """Ask until one of ``keys`` is pressed; it needs no Enter, and case does not matter.
+
+        Ctrl+D and Escape mean ``otherwise``, the answer that does least.
+        """
+        self._ask(question)
+        while True:
+            key = self._terminal.read_key()
+            if key is None:
+                self._write("\n")
+                raise NobodyAnswers("the terminal's input ended")
+            if key in (_ENDS_INPUT, _ESCAPE):
+                key = otherwise
+            key = key.lower()
+            if key in keys:
+                self._write(key + "\n")
+                return key
+
+    def line(self, question: str) -> Optional[str]:
+        """Ask for a line; None for Ctrl+D."""
+        self._ask(question)
+        line = self._terminal.read_line()
+        if line is None:
+            self._write("\n")
+        return line
+
+    def edit(self, text: str, suffix: str) -> Optional[str]:
+        """``text`` as the person edited it; None where that failed, which is told."""
+        try:
+            command = editor_command(self._environ)
+            if command is None:
+                self.say("There is no editor: set VISUAL or EDITOR.")
+                return None
+            return edit_text(text, suffix, command)
+        except (BadInputError, UsageError) as error:
+            self.say(f"{error.message} {error.hint}")
+            return None
+
+    def _ask(self, question: str) -> None:
+        self._terminal.drop_typed_ahead()
+        self._write(self._clean(question).rstrip() + " ")
+
+    def _write(self, text: str) -> None:
+        try:
+            self._terminal.write(text)
+        except OSError as error:
+            raise NobodyAnswers("the terminal is gone") from error

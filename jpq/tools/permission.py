@@ -1,0 +1,82 @@
+"""Whether a call may run, and whether its result is delivered: rules, modes and ``--yes``."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Mapping, NamedTuple
+
+from jpq.config.nested import join_name
+from jpq.tools import policy
+from jpq.tools.definition import ASK, EDIT, SKIP, UNATTENDED, Tool
+
+ALLOW = "allow"
+DENY = "deny"
+
+
+class Decision(NamedTuple):
+    """``action`` is ALLOW, ASK, EDIT, SKIP or DENY; ``by`` says what decided."""
+
+    action: str
+    by: str
+
+
+class Permissions:
+    """What the settings and the person have decided about tools. Main thread.
+
+    ``yes`` is ``--yes``. ``remember`` is told of what the person decides for the whole
+    conversation: dotted key to value, for the conversation's own configuration.
+    """
+
+    def __init__(
+        self,
+        rules: policy.Policy,
+        *,
+        yes: bool,
+        remember: Callable[[Dict[str, Any]], None],
+    ) -> None:
+        self._rules = rules
+        self._yes = yes
+        self._remember = remember
+        self._run: Dict[str, str] = {}
+        self._result: Dict[str, str] = {}
+
+    def decide(self, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
+        """What is to be done with a call.
+
+        A rule that denies comes first, then ``run = "skip"``, then the other rules, then
+        the run mode. ``--yes`` answers the run mode's question and no rule's.
+        """
+        name = tool.spec.name
+        verdict = self._rules.judge(name, arguments, tool.command_line(arguments))
+        mode = self.run_mode(tool)
+        by_mode = f"run = {mode!r} of {name}"
+        if verdict.effect == policy.DENY:
+            return Decision(DENY, verdict.by)
+        if mode == SKIP:
+            return Decision(SKIP, by_mode)
+        if verdict.effect == policy.ASK:
+            return Decision(EDIT if mode == EDIT else ASK, verdict.by)
+        if verdict.effect == policy.ALLOW:
+            return Decision(ALLOW, verdict.by)
+        if mode == UNATTENDED:
+            return Decision(ALLOW, by_mode)
+        if mode == ASK and self._yes:
+            return Decision(ALLOW, "--yes")
+        return Decision(mode, by_mode)
+
+    def run_mode(self, tool: Tool) -> str:
+        """The tool's run mode in this conversation."""
+        return self._run.get(tool.spec.name, tool.spec.run)
+
+    def result_mode(self, tool: Tool) -> str:
+        """The tool's result mode in this conversation."""
+        return self._result.get(tool.spec.name, tool.spec.result)
+
+    def set_run_mode(self, tool: Tool, mode: str) -> None:
+        """Decide for this tool in this conversation."""
+        self._run[tool.spec.name] = mode
+        self._remember({join_name(("tools", tool.spec.name, "run")): mode})
+
+    def set_result_mode(self, tool: Tool, mode: str) -> None:
+        """Decide for this tool in this conversation."""
+        self._result[tool.spec.name] = mode
+        self._remember({join_name(("tools", tool.spec.name, "result")): mode})
