@@ -23,6 +23,7 @@ from jpq.events.parts import (
 )
 from jpq.events.transcript import parse_tool_call
 from jpq.provider.surrogates import REPLACEMENT, has_surrogates, mend, mend_piece, mend_value
+from jpq.provider.wire_reply import ReplyCallIds, word
 
 TEXT, THINKING, CALL = "text", "thinking", "tool_use"
 
@@ -63,6 +64,7 @@ class _Open:
         self.block: Dict[str, Any] = dict(block)
         self.earlier: List[Dict[str, Any]] = []
         self.index: Optional[int] = None
+        self.id = ""  # of a call
         self.pieces: List[str] = []
         self.held = ""  # the first half of a surrogate pair, waiting for the second
         self.stopped = False
@@ -82,14 +84,11 @@ class _Open:
 
     def call(self, cut: bool) -> ToolCallRequest:
         """The call with its whole arguments. None are an empty object, unless it was ``cut``."""
-        id, name = _word(self.block.get("id")), _word(self.block.get("name"))
+        name = word(self.block, "name")
         text = mend("".join(self.pieces) + self.held)
         if cut and not text.strip():
-            return ToolCallRequest(id, name, {"raw": text}, text)
-        try:
-            return parse_tool_call(id, name, text)
-        except RecursionError:
-            return ToolCallRequest(id, name, {"raw": text}, text)
+            return ToolCallRequest(self.id, name, {"raw": text}, text)
+        return parse_tool_call(self.id, name, text)
 
 
 class OpenBlocks:
@@ -97,6 +96,8 @@ class OpenBlocks:
 
     def __init__(self) -> None:
         self.has_calls = False
+        self.reply = ""  # what tells this message from others
+        self._ids = ReplyCallIds()
         self._indices = 0
         self._number: Any = None  # the server's own number of the open block
         self._open: Optional[_Open] = None
@@ -129,15 +130,15 @@ class OpenBlocks:
         """A block begins. Some servers send it whole at once, deltas or not."""
         if not isinstance(block, dict):
             return
-        kind = _word(block.get("type"))
+        kind = word(block, "type")
         yield from self._begin(kind, block)
         self._number = number
         assert self._open is not None
         if self._open.kind == CALL:
             self.has_calls = True
             self._open.index = self._next_index()
-            id, name = _word(block.get("id")), _word(block.get("name"))
-            yield ToolCallStarted(self._open.index, id, name)
+            self._open.id = self._ids.of(word(block, "id"), self.reply)
+            yield ToolCallStarted(self._open.index, self._open.id, word(block, "name"))
         elif self._open.kind in _SHOWN:
             yield from self._say(self._open, block)
 
@@ -145,7 +146,7 @@ class OpenBlocks:
         """More of the block ``number``; what is of an unknown kind says nothing."""
         if not isinstance(delta, dict):
             return
-        type = _word(delta.get("type"))
+        type = word(delta, "type")
         if type == "input_json_delta":
             yield from self._add_arguments(number, delta.get("partial_json"))
         elif type in _DELTAS:
@@ -200,7 +201,7 @@ class OpenBlocks:
     def _note(self, block: Dict[str, Any], delta: Mapping[str, Any]) -> None:
         """A signature or citation that belongs to ``block``."""
         if delta["type"] == "signature_delta":
-            block["signature"] = _word(delta.get("signature")) or block.get("signature")
+            block["signature"] = word(delta, "signature") or block.get("signature")
         elif delta.get("citation"):
             citations = block.get("citations")
             known = citations if isinstance(citations, list) else []
@@ -275,7 +276,3 @@ def _json(value: Any) -> str:
         return mend(json.dumps(value, ensure_ascii=False))
     except RecursionError:
         return ""
-
-
-def _word(value: Any) -> str:
-    return mend(value) if isinstance(value, str) else ""

@@ -22,10 +22,10 @@ from jpq.events.usage import Usage
 from jpq.provider.anthropic_blocks import OpenBlocks
 from jpq.provider.base import Message
 from jpq.provider.failure import from_error_object
-from jpq.provider.surrogates import REPLACEMENT, mend
+from jpq.provider.surrogates import mend
+from jpq.provider.wire_reply import count, no_answer, not_json, word
 
 _DONE = "[DONE]"
-_SHOWN_CHARS = 80  # of what is not JSON, in the message about it
 
 # Stop reasons of the API ("Stop reasons and fallback" in Anthropic's documentation); any
 # other, ``pause_turn`` among them, is passed on as it is.
@@ -61,7 +61,7 @@ class MessagesDecoder:
         if self.done:
             return iter(())
         if self._malformed:
-            raise self._not_json(self._malformed)
+            raise not_json(self._malformed, self._where)
         try:
             chunk = json.loads(message.data)
         except (ValueError, RecursionError):
@@ -79,12 +79,7 @@ class MessagesDecoder:
             yield from self._not_an_event(value, "")
         content = value.get("content") if isinstance(value, dict) else None
         if not isinstance(content, list):
-            raise StreamError(
-                ErrorKind.MALFORMED,
-                "The server's reply holds no answer.",
-                where=self._where,
-                hint="Check that base_url belongs to an API like Anthropic's.",
-            )
+            raise no_answer(self._where, "an API like Anthropic's")
         yield from self._start(value)
         for number, block in enumerate(content):
             yield from self._blocks.start(number, block)
@@ -160,9 +155,10 @@ class MessagesDecoder:
         yield from self._meter(message.get("usage"))
 
     def _start(self, message: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        started = Started(_word(message, "model") or None, _word(message, "id") or None)
+        started = Started(word(message, "model") or None, word(message, "id") or None)
         if started != self._started:
             self._started = started
+            self._blocks.reply = started.message_id or ""
             yield started
 
     def _meter(self, value: Any) -> Iterator[StreamEvent]:
@@ -177,15 +173,15 @@ class MessagesDecoder:
 
     def _note_ending(self, delta: Any) -> None:
         """Take the stop reason and what explains it from a message or ``message_delta``."""
-        if not isinstance(delta, dict) or not _word(delta, "stop_reason"):
+        if not isinstance(delta, dict) or not word(delta, "stop_reason"):
             return
         self.ending = True
-        self._reason = _word(delta, "stop_reason")
+        self._reason = word(delta, "stop_reason")
         if isinstance(delta.get("stop_sequence"), str):
             self._details["stop_sequence"] = mend(delta["stop_sequence"])
         stop = delta.get("stop_details")
         if isinstance(stop, dict):
-            why = _word(stop, "explanation") or _word(stop, "category")
+            why = word(stop, "explanation") or word(stop, "category")
             if why:
                 self._details["message"] = why
 
@@ -203,40 +199,20 @@ class MessagesDecoder:
             details["native"] = self._reason
         yield Finished(reason, details)
 
-    def _not_json(self, data: str) -> StreamError:
-        shown = "".join(c if c.isprintable() else REPLACEMENT for c in data[:_SHOWN_CHARS])
-        return StreamError(
-            ErrorKind.CUT,
-            f"The answer was cut off: the server sent something that is not JSON: {shown}",
-            where=self._where,
-            hint="What arrived before it is saved. Go on with: jpq --retry",
-        )
-
 
 def read_usage(value: Any) -> Usage:
     """The counts in a ``usage`` object. Input tokens do not include what the cache held."""
     if not isinstance(value, dict):
         return Usage()
     details = value.get("output_tokens_details")
+    details = details if isinstance(details, dict) else {}
     return Usage(
-        input_tokens=_count(value, "input_tokens"),
-        output_tokens=_count(value, "output_tokens"),
-        reasoning_tokens=_count(details, "thinking_tokens"),
-        cache_read_tokens=_count(value, "cache_read_input_tokens"),
-        cache_write_tokens=_count(value, "cache_creation_input_tokens"),
+        input_tokens=count(value, "input_tokens"),
+        output_tokens=count(value, "output_tokens"),
+        reasoning_tokens=count(details, "thinking_tokens"),
+        cache_read_tokens=count(value, "cache_read_input_tokens"),
+        cache_write_tokens=count(value, "cache_creation_input_tokens"),
     )
-
-
-def _count(holder: Any, field: str) -> Optional[int]:
-    count = holder.get(field) if isinstance(holder, dict) else None
-    is_count = isinstance(count, int) and not isinstance(count, bool) and count >= 0
-    return count if is_count else None
-
-
-def _word(value: Mapping[str, Any], key: str) -> str:
-    """The string at ``key``, or ''."""
-    found = value.get(key)
-    return mend(found) if isinstance(found, str) else ""
 
 
 def _is_error(chunk: Mapping[str, Any], event: str) -> bool:

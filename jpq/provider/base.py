@@ -27,7 +27,8 @@ class ProviderRow(NamedTuple):
     """Everything that makes one provider differ from another, as data.
 
     ``api`` names the wire API. ``key_env`` is the variable with the key; None means that
-    no key is needed, and ``other_key_envs`` are read where it is not set. ``quirks`` are the flags listed in docs/providers.md.
+    no key is needed, and ``other_key_envs`` are read where it is not set. ``quirks`` are the
+    flags listed in docs/providers.md.
     """
 
     name: str

@@ -145,5 +145,5 @@ def _beside_call(opaque: Mapping[str, Any]) -> _Part:
 
 def _sign_first_call(parts: Sequence[_Part]) -> None:
     calls = [part for part in parts if "functionCall" in part]
-    if calls and not any("thoughtSignature" in call for call in calls):
+    if calls and "thoughtSignature" not in calls[0]:
         calls[0]["thoughtSignature"] = NOT_SIGNED

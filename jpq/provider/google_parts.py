@@ -9,8 +9,7 @@ is more than plain text keeps its parts in its metadata.
 from __future__ import annotations
 
 import json
-import re
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Type, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Type, Union
 
 from jpq.events.parts import (
     Flush,
@@ -31,6 +30,7 @@ from jpq.provider.surrogates import (
     mend_piece,
     mend_value,
 )
+from jpq.provider.wire_reply import ReplyCallIds, word
 
 # Metadata of a text: the parts it came in, where one of them is more than plain text.
 PARTS = "parts"
@@ -38,8 +38,6 @@ PARTS = "parts"
 CALL_ID = "id"
 
 _Kind = Union[Type[MessageDelta], Type[ReasoningDelta]]
-_NOT_IN_IDS = re.compile("[^a-zA-Z0-9_-]")
-_LONGEST_ID_STEM = 24  # other providers take ids of 40 characters at most
 _SIGNATURE_ONLY = {"thoughtSignature", "thought"}
 
 
@@ -111,7 +109,7 @@ class OpenParts:
         self._indices = 0
         self._text: Optional[_OpenText] = None
         self._call: Optional[_OpenCall] = None
-        self._ids: Set[str] = set()
+        self._ids = ReplyCallIds()
 
     def plain_text(self, part: Mapping[str, Any]) -> Optional[Part]:
         """The event of a part that only goes on with the open text, as most do; else None."""
@@ -171,7 +169,7 @@ class OpenParts:
     def _function_call(
         self, part: Mapping[str, Any], call: Mapping[str, Any], message_id: Optional[str]
     ) -> Iterator[StreamEvent]:
-        name, given = _word(call.get("name")), _word(call.get("id"))
+        name, given = word(call, "name"), word(call, "id")
         opened = self._call
         if opened is None or (name and not opened.goes_on(name, given, call)):
             if not name and not call.get("args") and not call.get("partialArgs"):
@@ -180,7 +178,7 @@ class OpenParts:
                 return  # the end of a call that has ended
             yield from self._finish_text()
             yield from self._finish_call(cut=False)
-            id = self._free_id(given, message_id)
+            id = self._ids.of(given, message_id or "")
             opened = self._call = _OpenCall(self._next_index(), id, name)
             self.has_calls = True
             if given:
@@ -203,19 +201,6 @@ class OpenParts:
             yield ToolArgumentsDelta(opened.index, "")
         else:
             yield from self._finish_call(cut=False)
-
-    def _free_id(self, given: str, message_id: Optional[str]) -> str:
-        """An id that is unique in this answer, and with ``message_id`` in the conversation."""
-        stem = given
-        if not stem:
-            tail = _NOT_IN_IDS.sub("_", message_id or "")[-_LONGEST_ID_STEM:]
-            stem = f"call_{tail}_{len(self._ids) + 1}" if tail else f"call_{len(self._ids) + 1}"
-        id, number = stem, 1
-        while id in self._ids:
-            number += 1
-            id = f"{stem}_{number}"
-        self._ids.add(id)
-        return id
 
     def _finish_text(self) -> Iterator[StreamEvent]:
         text, self._text = self._text, None
@@ -255,7 +240,3 @@ class OpenParts:
     def _next_index(self) -> int:
         self._indices += 1
         return self._indices - 1
-
-
-def _word(value: Any) -> str:
-    return mend(value) if isinstance(value, str) else ""

@@ -7,8 +7,7 @@ of Ollama's documentation, and from recordings of its servers.
 from __future__ import annotations
 
 import json
-import zlib
-from typing import Any, Iterator, Mapping, Optional, Set, Type, Union
+from typing import Any, Iterator, Mapping, Optional, Type, Union
 
 from jpq.events.parts import (
     INTERRUPTED,
@@ -33,7 +32,7 @@ from jpq.events.usage import Usage
 from jpq.provider.base import Message
 from jpq.provider.failure import from_error_object
 from jpq.provider.surrogates import REPLACEMENT, has_surrogates, mend_piece, mend_value
-from jpq.provider.wire_reply import count, no_answer, not_json, word
+from jpq.provider.wire_reply import ReplyCallIds, count, no_answer, not_json, word
 
 _REASONS: Mapping[str, str] = {"stop": STOP, "length": LENGTH}
 # The server was asked for nothing, and did this instead.
@@ -60,7 +59,8 @@ class OllamaDecoder:
         self._kind: Optional[_TextKind] = None  # of the open text, whose index this is:
         self._index = -1
         self._held = ""  # the first half of a surrogate pair, waiting for the second
-        self._call_ids: Set[str] = set()
+        self._ids = ReplyCallIds()
+        self._has_calls = False
         self._malformed = ""
 
     def feed(self, message: Message) -> Iterator[StreamEvent]:
@@ -161,7 +161,10 @@ class OllamaDecoder:
         """A call, which always arrives whole."""
         yield from self._finish_text()
         function = call["function"]
-        request = _request(self._id(call, created_at), word(function, "name"), function)
+        # Older servers give no ids.
+        id = self._ids.of(word(call, "id"), created_at)
+        self._has_calls = True
+        request = _request(id, word(function, "name"), function)
         yield ToolCallStarted(self._indices, request.id, request.name)
         text = request.raw
         if text is None and request.arguments:
@@ -177,17 +180,6 @@ class OllamaDecoder:
         yield Part(index, payload)
         yield Flush(index)
 
-    def _id(self, call: Mapping[str, Any], created_at: str) -> str:
-        """The call's id, which older servers do not give. One that is made up comes from the
-        line's time: the same bytes give the same id, and another answer another one."""
-        id = word(call, "id").strip()
-        number = len(self._call_ids)
-        while not id or id in self._call_ids:
-            id = f"call_{zlib.crc32(created_at.encode()):08x}_{number}"
-            number += 1
-        self._call_ids.add(id)
-        return id
-
     def _finish_text(self) -> Iterator[StreamEvent]:
         if self._kind is None:
             return
@@ -201,7 +193,7 @@ class OllamaDecoder:
         """The line that says ``done``; older servers give no reason with it."""
         yield from self._finish_text()
         reason = _REASONS.get(said, said) or STOP
-        if reason == STOP and self._call_ids:
+        if reason == STOP and self._has_calls:
             reason = TOOL_CALLS
         details = {"native": said} if said and said != reason else {}
         if said in _NOT_ASKED:

@@ -17,6 +17,7 @@ from jpq.events.parts import (
 from jpq.provider.openai_chat_calls import CallTable, OpenCall
 from jpq.provider.openai_chat_fields import ReasoningDetails
 from jpq.provider.surrogates import REPLACEMENT, mend_piece
+from jpq.provider.wire_reply import ReplyCallIds
 
 TextKind = Union[Type[MessageDelta], Type[ReasoningDelta]]
 
@@ -30,12 +31,14 @@ class OpenBlocks:
     """
 
     def __init__(self) -> None:
+        self.reply = ""  # what tells this reply from others
         self._indices = 0
         self._kind: Optional[TextKind] = None  # of the open text, whose index this is:
         self._index = -1
         self._held = ""  # the first half of a surrogate pair, waiting for the second
         self._details = ReasoningDetails()
         self._calls = CallTable()
+        self._ids = ReplyCallIds()
         self._unannounced: Optional[OpenCall] = None  # the last call, until its name comes
         self._late_flushes: Optional[List[Flush]] = None  # a list once a call is announced
 
@@ -81,15 +84,15 @@ class OpenBlocks:
         if call.name:
             yield from self._announce(call)
 
-    def end(self, calls_are_whole: bool, cut: bool) -> Iterator[StreamEvent]:
+    def end(self, cut: bool) -> Iterator[StreamEvent]:
         """Finish what is open, in order; ``cut`` as in OpenCall.request.
 
-        Calls that are not whole are left open, so that nobody runs them.
+        Not for an answer that broke off: its text may go on, and nobody may run its calls.
         """
         yield from self._turn_to(None)
         flushes = list(self._late_flushes or ())
         parts: Dict[int, Part] = {}
-        for call in self._calls.calls if calls_are_whole else ():
+        for call in self._calls.calls:
             assert call.index is not None, "_turn_to announced every call"
             parts[call.index] = Part(call.index, call.request(cut))
             flushes.append(Flush(call.index, call.metadata))
@@ -119,6 +122,7 @@ class OpenBlocks:
         self._unannounced = None
         self._late_flushes = self._late_flushes or []
         call.index = self._next_index()
+        call.id = self._ids.of(call.given_id, self.reply)
         yield ToolCallStarted(call.index, call.id, call.name)
         if call.text:
             yield ToolArgumentsDelta(call.index, call.text)

@@ -8,15 +8,18 @@ from typing import Any, Dict, List, Mapping, Optional
 from jpq.events.parts import ToolCallRequest
 from jpq.events.transcript import parse_tool_call
 from jpq.provider.surrogates import mend, mend_piece, mend_value
+from jpq.provider.wire_reply import word
 
 
 class OpenCall:
     """A call that is being written.
 
-    ``index`` is that of its stream events; None until the call has been announced.
+    ``given_id`` is what the server calls it. ``index`` and ``id`` are those of its stream
+    events; None and blank until the call has been announced.
     """
 
     def __init__(self) -> None:
+        self.given_id = ""
         self.id = ""
         self.name = ""
         self.index: Optional[int] = None
@@ -34,7 +37,7 @@ class OpenCall:
         """Whether the argument text so far is a JSON object."""
         # The last piece is looked at first: this may be asked after every one of them.
         ends = bool(self._pieces) and self._pieces[-1].rstrip().endswith("}")
-        return ends and _request("", "", self.text).raw is None
+        return ends and parse_tool_call("", "", self.text).raw is None
 
     def add(self, arguments: Any) -> str:
         """Take the ``arguments`` of a delta; returns the text they add."""
@@ -56,14 +59,7 @@ class OpenCall:
         if text.strip() in ("", "null"):  # Groq writes null for a tool without parameters
             arguments, raw = ({"raw": text}, text) if cut else ({}, None)
             return ToolCallRequest(self.id, self.name, arguments, raw)
-        return _request(self.id, self.name, text)
-
-
-def _request(id: str, name: str, text: str) -> ToolCallRequest:
-    try:
-        return parse_tool_call(id, name, text)
-    except RecursionError:
-        return ToolCallRequest(id, name, {"raw": text}, raw=text)
+        return parse_tool_call(self.id, self.name, text)
 
 
 class CallTable:
@@ -80,9 +76,9 @@ class CallTable:
         ``entry`` is number ``position`` of ``siblings`` entries of one delta. None for a
         fragment that no call is open for.
         """
-        id = _word(entry.get("id"))
+        id = _usable(entry, "id")
         function = entry.get("function")
-        name = _word(function.get("name")) if isinstance(function, dict) else ""
+        name = _usable(function, "name") if isinstance(function, dict) else ""
         index = entry.get("index")
         if isinstance(index, (int, str)):
             call = self._at_index(index, id, name)
@@ -93,8 +89,8 @@ class CallTable:
             if found is None:
                 return None
             call = found
-        if id and not call.id:
-            call.id = id
+        if id and not call.given_id:
+            call.given_id = id
             self._by_id[id] = call
         call.name = call.name or name
         extra = mend_value(entry.get("extra_content"))
@@ -109,13 +105,13 @@ class CallTable:
 
     def _at_index(self, index: Any, id: str, name: str) -> OpenCall:
         call = self._by_index.get(index)
-        if call is not None and id and call.id and id != call.id:
+        if call is not None and id and call.given_id and id != call.given_id:
             # Gateways give several calls the same index; old vLLM gives each fragment of a
             # call an id of its own. A fragment has no name and follows unfinished arguments.
             call = self._by_id.get(id) or (None if name or call.is_whole else call)
         elif call is not None and not id and name and call.name:
             # Without an id, a repeated name is a new call once the last one is whole.
-            repeated = name == call.name and (call.id or not call.is_whole)
+            repeated = name == call.name and (call.given_id or not call.is_whole)
             call = call if repeated else None
         if call is None:
             call = self._open()
@@ -132,6 +128,7 @@ class CallTable:
         return last
 
 
-def _word(value: Any) -> str:
+def _usable(value: Mapping[str, Any], key: str) -> str:
     """A usable id or name; Mistral's placeholder for none is the word null."""
-    return "" if not isinstance(value, str) or value == "null" else mend(value)
+    found = word(value, key)
+    return "" if found == "null" else found

@@ -33,10 +33,10 @@ from jpq.provider.openai_chat_fields import (
     read_usage,
     reasoning_text,
 )
-from jpq.provider.surrogates import REPLACEMENT, has_surrogates, mend
+from jpq.provider.surrogates import has_surrogates
+from jpq.provider.wire_reply import no_answer, not_json, word
 
 _DONE = "[DONE]"
-_SHOWN_CHARS = 80  # of what is not JSON, in the message about it
 # The field of a delta that goes on with an open text of each kind.
 _FIELDS_OF = {MessageDelta: ("content",), ReasoningDelta: REASONING_FIELDS}
 
@@ -64,7 +64,7 @@ class ChatDecoder:
         if self.done:
             return iter(())
         if self._malformed:
-            raise self._not_json(self._malformed)
+            raise not_json(self._malformed, self._where)
         try:
             chunk = json.loads(message.data)
         except (ValueError, RecursionError):
@@ -85,12 +85,7 @@ class ChatDecoder:
             yield from self._chunk({**value, "choices": whole}, "")
         else:
             yield from self._not_a_chunk(value, "")
-            raise StreamError(
-                ErrorKind.MALFORMED,
-                "The server's reply holds no answer.",
-                where=self._where,
-                hint="Check that base_url belongs to an OpenAI-compatible API.",
-            )
+            raise no_answer(self._where, "an OpenAI-compatible API")
         yield from self._end(STOP)
 
     def close(self) -> Iterator[StreamEvent]:
@@ -174,11 +169,12 @@ class ChatDecoder:
         """Say which model serves. Azure's first chunk has no choice and knows nothing yet."""
         known = self._started or Started()
         started = Started(
-            known.model or _word(chunk, "model") or None,
-            known.message_id or _word(chunk, "id") or None,
+            known.model or word(chunk, "model") or None,
+            known.message_id or word(chunk, "id") or None,
         )
         if started != known or (self._started is None and chunk.get("choices")):
             self._started = started
+            self._open.reply = started.message_id or ""
             yield started
 
     def _choice(self, choice: Mapping[str, Any]) -> Iterator[StreamEvent]:
@@ -187,8 +183,8 @@ class ChatDecoder:
             yield from self._delta(delta)
         if choice.get("usage"):
             yield from self._meter(choice["usage"])
-        self._reason = _word(choice, "finish_reason") or self._reason
-        self._native = _word(choice, "native_finish_reason") or self._native
+        self._reason = word(choice, "finish_reason") or self._reason
+        self._native = word(choice, "native_finish_reason") or self._native
         self.ending = bool(self._reason or self._native)
 
     def _delta(self, delta: Mapping[str, Any]) -> Iterator[StreamEvent]:
@@ -222,10 +218,8 @@ class ChatDecoder:
         """Finish what is open; ``unsaid`` is the reason where the provider named none."""
         finished = self._finished(unsaid)
         failed = self._reason.lower() in FAILURES
-        yield from self._open.end(
-            calls_are_whole=finished.reason != INTERRUPTED and not failed,
-            cut=finished.reason == LENGTH,
-        )
+        if finished.reason != INTERRUPTED and not failed:
+            yield from self._open.end(cut=finished.reason == LENGTH)
         if failed:
             raise StreamError(
                 ErrorKind.SERVER,
@@ -247,21 +241,6 @@ class ChatDecoder:
             reason = REFUSAL
         native = self._native or self._reason
         return Finished(reason, {"native": native} if native and native != reason else {})
-
-    def _not_json(self, data: str) -> StreamError:
-        shown = "".join(c if c.isprintable() else REPLACEMENT for c in data[:_SHOWN_CHARS])
-        return StreamError(
-            ErrorKind.CUT,
-            f"The answer was cut off: the server sent something that is not JSON: {shown}",
-            where=self._where,
-            hint="What arrived before it is saved. Go on with: jpq --retry",
-        )
-
-
-def _word(value: Mapping[str, Any], key: str) -> str:
-    """The string at ``key``, or ''."""
-    found = value.get(key)
-    return mend(found) if isinstance(found, str) else ""
 
 
 def _is_error(chunk: Mapping[str, Any]) -> bool:

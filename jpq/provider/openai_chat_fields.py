@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 from jpq.events.parts import CONTENT_FILTER, LENGTH, REFUSAL, STOP, TOOL_CALLS
 from jpq.events.usage import Usage
 from jpq.provider.surrogates import mend_value
+from jpq.provider.wire_reply import count
 
 # What servers call the ways an answer ends; any other word is passed on as it is.
 REASONS: Mapping[str, str] = {
@@ -74,9 +75,9 @@ class _Counts:
         for path in paths:
             outer, _, inner = path.rpartition(".")
             holder = self._value.get(outer) if outer else self._value
-            count = holder.get(inner) if isinstance(holder, dict) else None
-            if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
-                return count
+            found = count(holder, inner) if isinstance(holder, dict) else None
+            if found is not None:
+                return found
         return None
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional
+import zlib
+from typing import Any, Mapping, Optional, Set
 
 from jpq.errors import ErrorKind, StreamError
 from jpq.provider.surrogates import REPLACEMENT, mend
@@ -45,3 +46,21 @@ def count(value: Mapping[str, Any], key: str) -> Optional[int]:
     found = value.get(key)
     is_count = isinstance(found, int) and not isinstance(found, bool) and found >= 0
     return found if is_count else None
+
+
+class ReplyCallIds:
+    """The ids of the calls of one reply: unique, and the same whenever it is read again."""
+
+    def __init__(self) -> None:
+        self._taken: Set[str] = set()
+
+    def of(self, given: str, reply: str) -> str:
+        """The id of the next call: the one ``given``, or where there is none, or an earlier
+        call has it, one made of ``reply``, which tells this reply from others (id, time)."""
+        id, number = given.strip(), len(self._taken)
+        stem = f"call_{zlib.crc32(reply.encode()):08x}" if reply else "call"
+        while not id or id in self._taken:
+            number += 1
+            id = f"{stem}_{number}"
+        self._taken.add(id)
+        return id

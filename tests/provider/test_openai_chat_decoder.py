@@ -267,18 +267,31 @@ def test_without_an_index_calls_are_told_apart_by_id_or_position() -> None:
     nameless = [entry("", id="", name="f"), entry("", id="", name="g")]
     assert calls(
         call(*nameless), call(entry('{"x":', id=""), entry('{"y":')), call(entry("1}"), entry("2}"))
-    ) == [("", "f", {"x": 1}), ("", "g", {"y": 2})]
+    ) == [("call_5ed72aa1_1", "f", {"x": 1}), ("call_5ed72aa1_2", "g", {"y": 2})]
     assert calls(call(entry("{}", name="f")), call(entry("{}", name="f"))) == [
-        ("", "f", {}),
-        ("", "f", {}),
+        ("call_5ed72aa1_1", "f", {}),
+        ("call_5ed72aa1_2", "f", {}),
     ]
 
 
 def test_a_name_repeated_without_an_id_is_a_new_call_once_the_last_is_whole() -> None:
     whole = call(entry('{"x":1}', index=0, name="f"))
-    assert calls(whole, whole) == [("", "f", {"x": 1}), ("", "f", {"x": 1})]
+    assert calls(whole, whole) == [
+        ("call_5ed72aa1_1", "f", {"x": 1}),
+        ("call_5ed72aa1_2", "f", {"x": 1}),
+    ]
     begun = call(entry('{"x":', index=0, name="f")), call(entry("1}", index=0, name="f"))
-    assert calls(*begun) == [("", "f", {"x": 1})]
+    assert calls(*begun) == [("call_5ed72aa1_1", "f", {"x": 1})]
+
+
+def test_calls_without_ids_get_ids_that_no_other_call_has() -> None:
+    first = calls(chunk({"role": "assistant"}, id="r1"), call(entry("{}", index=0, name="f")))
+    other = calls(chunk({"role": "assistant"}, id="r2"), call(entry("{}", index=0, name="f")))
+    assert first[0][0].startswith("call_") and first[0][0] != other[0][0]
+    twice = entry("{}", index=0, id="a", name="f"), entry("{}", index=1, id="a", name="g")
+    assert [id for id, _, _ in calls(call(*twice))] == ["a", "call_5ed72aa1_2"]
+    decoded = read(call(entry("", index=0, name="f")), call(entry("{}", index=0, id="late")))
+    assert ToolCallStarted(0, "call_5ed72aa1_1", "f") in decoded.events
 
 
 def test_a_name_may_come_late_or_never() -> None:
@@ -324,7 +337,7 @@ def test_a_function_call_of_the_old_kind() -> None:
         chunk({"function_call": {"name": "f", "arguments": ""}}),
         chunk({"function_call": {"arguments": '{"x":'}}),
         chunk({"function_call": {"arguments": "1}"}}),
-    ) == [("", "f", {"x": 1})]
+    ) == [("call_5ed72aa1_1", "f", {"x": 1})]
 
 
 def test_a_fragment_without_any_call_is_dropped() -> None:
@@ -443,6 +456,12 @@ def test_without_an_end_the_answer_is_interrupted_and_its_call_stays_open() -> N
     decoded = read(say("a"), call(entry("{}", index=0, id="c", name="f")))
     assert decoded.events[-1] == Finished("interrupted")
     assert not any(isinstance(e, Flush) and e.index == 1 for e in decoded.events)
+
+
+def test_the_text_of_a_cut_answer_stays_open() -> None:
+    decoded = read(say("Once upon"))
+    assert decoded.response.text == "Once upon"
+    assert not any(isinstance(event, Flush) for event in decoded.events)
 
 
 # Errors
