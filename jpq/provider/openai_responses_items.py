@@ -82,6 +82,8 @@ class OutputItems:
         kind, part_field, whole_field = STEMS[stem]
         number, id = chunk.get("output_index"), word(chunk, "item_id")
         item = self._find(number, id)
+        if item is not None and item.ended and end == "done":
+            return  # after the whole item
         if item is None or item.ended or item.kind != kind:
             item = self._add(number, kind, {"type": kind, "id": id})  # its beginning was lost
         part = chunk.get(part_field) or 0

@@ -376,6 +376,11 @@ def test_a_call_left_open_by_the_output_limit() -> None:
     assert empty == [ToolCallRequest("call_1", "f", {"raw": ""}, "")]
 
 
+def test_arguments_that_are_told_again_after_the_call_are_no_other_call() -> None:
+    late = event("function_call_arguments.done", 0, arguments="{}")
+    assert len(calls(added(0, call()), done(0, call("{}")), late, completed())) == 1
+
+
 def test_the_text_of_a_custom_tool_is_never_taken_for_arguments() -> None:
     item = {"type": "custom_tool_call", "id": "ct_1", "call_id": "c1", "name": "sql"}
     delta = event("custom_tool_call_input.delta", 0, delta='{"a":1}')
