@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional
 
 from jpq.events.parts import (
     CONTENT_FILTER,
+    ERROR,
     INTERRUPTED,
     LENGTH,
     STOP,
@@ -44,6 +45,15 @@ _REASONS: Mapping[str, str] = {
     "IMAGE_SAFETY": CONTENT_FILTER,
     "IMAGE_RECITATION": CONTENT_FILTER,
     "IMAGE_PROHIBITED_CONTENT": CONTENT_FILTER,
+    "LANGUAGE": ERROR,
+    "OTHER": ERROR,
+    "IMAGE_OTHER": ERROR,
+    "NO_IMAGE": ERROR,
+    "MALFORMED_FUNCTION_CALL": ERROR,
+    "MALFORMED_RESPONSE": ERROR,
+    "UNEXPECTED_TOOL_CALL": ERROR,
+    "TOO_MANY_TOOL_CALLS": ERROR,
+    "MISSING_THOUGHT_SIGNATURE": ERROR,
 }
 _NO_REASON = "FINISH_REASON_UNSPECIFIED"
 
@@ -109,7 +119,7 @@ class GeminiDecoder:
             return
         finished = self._finished()
         if finished.reason != INTERRUPTED:
-            yield from self._parts.end(cut=finished.reason == LENGTH)
+            yield from self._parts.end(cut=finished.reason in (LENGTH, ERROR))
             self.done = True
         yield finished
 

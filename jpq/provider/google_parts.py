@@ -137,7 +137,7 @@ class OpenParts:
             yield from self._keep(part)
 
     def end(self, cut: bool) -> Iterator[StreamEvent]:
-        """The answer ends; ``cut`` says that the output limit ended it."""
+        """The answer ends; ``cut`` says that something ended it before it was whole."""
         yield from self._finish_text()
         yield from self._finish_call(cut)
 

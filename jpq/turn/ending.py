@@ -7,6 +7,7 @@ from typing import NamedTuple, Optional
 
 from jpq.errors import ErrorKind, ExitCode, JpqError, StreamError, WriteError
 from jpq.events.parts import CONTENT_FILTER, LENGTH, PAUSED, REFUSAL
+from jpq.events.parts import ERROR as ERROR_REASON
 from jpq.events.transcript import ChatResponse
 from jpq.events.usage import Usage
 
@@ -78,6 +79,9 @@ def of_response(response: ChatResponse, text: str) -> Ending:
             _with_reason("The provider's content filter stopped the answer", why),
             "Try other words, or another model.",
         )
+    if response.stop_reason == ERROR_REASON:
+        why = why or f"it stopped because of {response.details.get('native', 'an error')}"
+        return _early(ERROR, _with_reason("The answer failed", why), "Try again with: jpq --retry")
     if text.strip() or response.details.get("stop_sequence") is not None:
         return Ending(COMPLETE, ExitCode.OK)
     reason = why or f"the provider says it stopped because of: {response.stop_reason}"

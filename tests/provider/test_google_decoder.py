@@ -247,8 +247,9 @@ def test_what_a_cut_leaves_open() -> None:
         ("BLOCKLIST", "content_filter"),
         ("SPII", "content_filter"),
         ("IMAGE_SAFETY", "content_filter"),
-        ("MALFORMED_FUNCTION_CALL", "MALFORMED_FUNCTION_CALL"),
-        ("OTHER", "OTHER"),
+        ("MALFORMED_FUNCTION_CALL", "error"),
+        ("UNEXPECTED_TOOL_CALL", "error"),
+        ("OTHER", "error"),
         ("SOMETHING_NEW", "SOMETHING_NEW"),
         ("FINISH_REASON_UNSPECIFIED", "interrupted"),
     ],
@@ -433,3 +434,11 @@ def test_deep_nesting_fails_as_an_error_or_as_a_call_of_its_own() -> None:
     decoded = read(chunk(say("a")), value, chunk(finish="STOP"))
     assert decoded.response.text == "a"
     assert decoded.error is not None or len(decoded.response.tool_calls) == 1
+
+
+def test_text_beside_a_failure_is_no_complete_answer() -> None:
+    decoded = read(chunk(say("Let me see"), call("f", {"a": 1}), finish="UNEXPECTED_TOOL_CALL"))
+    assert not decoded.is_complete
+    assert decoded.response.text == "Let me see"
+    assert decoded.response.stop_reason == "error"
+    check_order(decoded.events)

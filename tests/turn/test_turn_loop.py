@@ -218,6 +218,7 @@ def test_what_cannot_be_mended_keeps_the_partial_and_its_own_code(
         ([text("cut short"), Finished(LENGTH)], "limited", LENGTH),
         ([text("I won't."), Finished(REFUSAL)], "refused", REFUSAL),
         ([Finished("content_filter", {"message": "hate"})], "filtered", "content_filter"),
+        ([text("so"), Finished("error", {"native": "OTHER"})], "error", "error"),
         ([text("  \n"), DONE], "empty", STOP),
         ([DONE], "empty", STOP),
         ([Part(0, ReasoningDelta("thinking")), DONE], "empty", STOP),
