@@ -9,7 +9,7 @@ import sys
 import tempfile
 from typing import List
 
-from bench import large, latency, oneshot, report, startup, throughput
+from bench import durability, large, latency, oneshot, report, startup, throughput
 from bench.compare import Row
 from bench.process import Failed, environment
 
@@ -19,6 +19,7 @@ BENCHMARKS = {
     "latency": latency.measure,
     "throughput": throughput.measure,
     "large": large.measure,
+    "durability": durability.measure,
 }
 
 
@@ -26,7 +27,9 @@ def main() -> int:
     """Exit status 1 when a measured program failed; a missed target is only reported."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
-    parser.add_argument("--rounds", type=int, help="runs of each program, instead of the usual")
+    parser.add_argument(
+        "--rounds", "--kills", type=int, help="runs (or kills) of each, instead of the usual number"
+    )
     parser.add_argument("--update-docs", action="store_true", help="rewrite docs/performance.md")
     options = parser.parse_args()
     unknown = set(options.names) - set(BENCHMARKS)

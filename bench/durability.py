@@ -17,6 +17,7 @@ import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
 
 from bench.compare import Row
+from jpq.store.library import Library
 from tests.support.ptys import Child, jpq, run
 from tests.support.server import FINISH, LAST_CHUNK, Server, Tell, answer, chunk, delta, head, sse
 
@@ -195,8 +196,8 @@ def _check_next(
     plan: Plan, after: Server, environ: Dict[str, str], folder: str, problems: List[str]
 ) -> None:
     """The next command works at once, sends a valid thread and leaves whole files."""
-    library = os.path.join(environ["JPQ_HOME"], "data", "conversations")
-    if not os.path.isdir(library) or not os.listdir(library):
+    library = Library(os.path.join(environ["JPQ_HOME"], "data", "conversations"))
+    if not library.ids():
         return  # killed before there was anything to save
     retries = plan.seed % 2 == 0
     command = _query(after, "--retry") if retries else [*_query(after, "-c"), "and?"]
@@ -204,9 +205,10 @@ def _check_next(
     told = ended.errors.decode()
     if not (retries and ended.process.returncode == 65 and "turn is complete" in told):
         _expect(0, ended, problems)
-        problems += _orphans(after.seen[-1].json["messages"])
-    for id in os.listdir(library):
-        problems += _damage(os.path.join(library, id))
+        sent = after.seen[-1].json["messages"] if after.seen else []
+        problems += _orphans(sent)
+    for id in library.ids():
+        problems += _damage(library.path(id))
 
 
 def _expect(code: int, ended: Child, problems: List[str]) -> None:

@@ -341,11 +341,10 @@ def line(command: Sequence[str]) -> bytes:
 
 def size_of(files: str, name: str) -> int:
     """The size of a file of the only conversation."""
-    try:
-        (id,) = os.listdir(files)
-        return os.stat(os.path.join(files, id, name)).st_size
-    except (OSError, ValueError):
-        return 0
+    for id in Library(files).ids():
+        with contextlib.suppress(FileNotFoundError):
+            return os.stat(os.path.join(files, id, name)).st_size
+    return 0
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
