@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Callable, Dict, NamedTuple, Optional, Union
+from typing import Callable, Dict, Mapping, NamedTuple, Optional, Union
 
 from jpq.events.turn import (
     Complete,
@@ -41,7 +41,8 @@ from jpq.terminal.caps import ChannelCaps
 class ViewOptions(NamedTuple):
     """What the person asked to see; the words are those of ``[style]``.
 
-    ``tools`` False leaves calls and results out (jsonl has them on stdout).
+    ``tools`` False leaves calls and results out (jsonl has them on stdout). ``environ``
+    tells more about the terminal than its channels do.
     """
 
     reasoning: Union[str, int] = "full"
@@ -51,6 +52,10 @@ class ViewOptions(NamedTuple):
     usage: bool = False
     quiet: bool = False
     verbose: bool = False
+    wrap: Union[str, int] = "auto"
+    background: str = "auto"
+    link: str = "auto"
+    environ: Mapping[str, str] = {}
 
 
 class Aside:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Protocol
+import functools
+from typing import Callable, List, Optional, Protocol
 
-from jpq.events.turn import Complete, Result, StreamStart, TextChunk, TurnEvent
+from jpq.events.turn import (
+    Complete,
+    Error,
+    ReasoningChunk,
+    Result,
+    StreamStart,
+    TextChunk,
+    ToolUse,
+    ToolUseStart,
+    TurnEvent,
+)
 from jpq.render.aside import Aside
 from jpq.render.printer import Failure, Printer
+from jpq.render.sanitize import Sanitizer
+
+# What is held back of the text has its place before these.
+_AFTER_TEXT = (Complete, Error, ReasoningChunk, Result, ToolUse, ToolUseStart)
 
 
 class Formatter(Protocol):
@@ -22,6 +37,18 @@ class Formatter(Protocol):
     def close(self) -> str:
         """The rest of the message item."""
 
+    def tick(self) -> Optional[float]:
+        """Seconds until ``release`` is due; None when nothing is held for long."""
+
+    def release(self) -> str:
+        """What was held for too long."""
+
+    def suspend(self) -> str:
+        """What lets others write to the terminal before ``feed`` goes on."""
+
+    def line_ended(self) -> None:
+        """They did, and left a new line."""
+
 
 class Verbatim:
     """The text as it comes, for pipes and files."""
@@ -33,6 +60,72 @@ class Verbatim:
     def close(self) -> str:
         """Nothing is ever held back."""
         return ""
+
+    def tick(self) -> Optional[float]:
+        """Nothing to do."""
+        return None
+
+    def release(self) -> str:
+        """Nothing is ever held back."""
+        return ""
+
+    def suspend(self) -> str:
+        """Nothing is ever left open."""
+        return ""
+
+    def line_ended(self) -> None:
+        """Nothing depends on where a line begins."""
+
+
+class Sanitized(Verbatim):
+    """The text without what drives a terminal, for one that is not to have Markdown drawn."""
+
+    def __init__(self, mode: str) -> None:
+        self._sanitizer = Sanitizer(mode)
+
+    def feed(self, text: str) -> str:
+        """The text, cleaned."""
+        return self._sanitizer.feed(text)
+
+    def close(self) -> str:
+        """A half of a surrogate pair, if the text ends with one."""
+        return self._sanitizer.close()
+
+
+class Late:
+    """A formatter that is made when the first text comes, as making it costs an import."""
+
+    def __init__(self, make: Callable[[], Formatter]) -> None:
+        self._make = make
+        self._made: Formatter = Verbatim()
+        self._is_made = False
+
+    def feed(self, text: str) -> str:
+        """What can be shown now."""
+        if not self._is_made:
+            self._made = self._make()
+            self._is_made = True
+        return self._made.feed(text)
+
+    def close(self) -> str:
+        """The rest of the message item."""
+        return self._made.close()
+
+    def tick(self) -> Optional[float]:
+        """Seconds until ``release`` is due."""
+        return self._made.tick()
+
+    def release(self) -> str:
+        """What was held for too long."""
+        return self._made.release()
+
+    def suspend(self) -> str:
+        """What lets others write."""
+        return self._made.suspend()
+
+    def line_ended(self) -> None:
+        """They did."""
+        self._made.line_ended()
 
 
 class ChatView:
@@ -60,17 +153,25 @@ class ChatView:
         if type(event) is TextChunk:
             self._show_text(event.text, event.index)
             return
+        if type(event) in _AFTER_TEXT:
+            self._out.write(self._formatter.close())
         if type(event) is Complete:
             self._cycle_over = True
         elif type(event) is StreamStart:
             self._item = None
         elif type(event) is Result:
             self._end_text()
-        self._aside.show(event)
+        self._interrupt(functools.partial(self._aside.show, event))
 
     def tick(self) -> Optional[float]:
-        """Move the status line."""
-        return self._aside.tick()
+        """Show what the answer held back for too long, and move the status line."""
+        due = self._formatter.tick()
+        if due == 0.0:
+            self._aside.make_way()
+            self._out.write(self._formatter.release())
+            due = None
+        moves = self._aside.tick()
+        return min((wait for wait in (due, moves) if wait is not None), default=None)
 
     def flush(self) -> List[Failure]:
         """Write what was drawn."""
@@ -78,9 +179,7 @@ class ChatView:
 
     def pause(self) -> None:
         """Leave the terminal to another owner."""
-        if self._is_terminal:
-            self._out.yield_line()
-        self._aside.pause()
+        self._interrupt(self._yield)
 
     def close(self) -> None:
         """End the answer's last line and all else that is open."""
@@ -108,3 +207,17 @@ class ChatView:
             self._aside.make_way()
             self._out.write(self._formatter.close())
             self._out.end_line()
+
+    def _yield(self) -> None:
+        if self._is_terminal:
+            self._out.yield_line()
+        self._aside.pause()
+
+    def _interrupt(self, draw: Callable[[], None]) -> None:
+        """Draw what is not the answer, whose line may have to end for it."""
+        in_line = self._is_terminal and not self._out.at_line_start
+        if in_line:
+            self._out.write(self._formatter.suspend())
+        draw()
+        if in_line and self._out.at_line_start:
+            self._formatter.line_ended()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import BinaryIO, Optional
+import importlib
+from typing import BinaryIO, Callable, Optional, Union
 
 from jpq.render.aside import Aside, ViewOptions
-from jpq.render.chat import ChatView, Formatter, Verbatim
+from jpq.render.chat import ChatView, Formatter, Late, Sanitized, Verbatim
 from jpq.render.jsonl import JsonLinesView, JsonView
 from jpq.render.printer import Printer
-from jpq.render.sanitize import Sanitizer
+from jpq.render.theme import Look, find_look
 from jpq.render.worker import View
-from jpq.terminal.caps import Caps, terminal_width
+from jpq.terminal.caps import Caps, ChannelCaps, terminal_width
 
 
 def make_view(
@@ -35,7 +36,29 @@ def make_view(
         return JsonView(printer, aside)
     if format == "jsonl":
         return JsonLinesView(printer, aside)
-    # Any terminal obeys control sequences, so none gets the model's, however it is asked for.
     terminal = caps.stdout.terminal
-    formatter: Formatter = Sanitizer(options.sanitize) if terminal else Verbatim()
+    formatter: Formatter = Verbatim()
+    if caps.pretty:
+        look = find_look(options.environ, caps.stdout, options.background, options.link)
+        columns = functools.partial(wrap_columns, options.wrap, caps.stdout, out)
+        formatter = Late(functools.partial(make_markdown, look, columns, options.sanitize))
+    elif terminal:
+        # Any terminal obeys control sequences, so none gets the model's, however it is asked for.
+        formatter = Sanitized(options.sanitize)
     return ChatView(printer, aside, formatter, terminal)
+
+
+def make_markdown(look: Look, columns: Callable[[], Optional[int]], sanitize: str) -> Formatter:
+    """The formatter of Markdown. Loads the parser."""
+    module = importlib.import_module("jpq.render.markdown.formatter")
+    formatter: Formatter = module.MarkdownFormatter(look, columns, sanitize)
+    return formatter
+
+
+def wrap_columns(
+    wrap: Union[str, int], caps: ChannelCaps, file: Optional[BinaryIO]
+) -> Optional[int]:
+    """The columns of a line under ``style.wrap`` now; None where the terminal breaks lines."""
+    if wrap == "off":
+        return None
+    return terminal_width(caps, file) if wrap == "auto" else int(wrap)

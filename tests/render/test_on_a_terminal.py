@@ -113,7 +113,7 @@ def test_a_whole_turn(screen):
         "← look",
         "  seen",
         "",
-        "Half ",
+        "Half",
         "jpq: cut; asking again",
         "and half.",
         "",
