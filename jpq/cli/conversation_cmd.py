@@ -51,7 +51,7 @@ def _add_format(parser: argparse.ArgumentParser, *names: str) -> None:
 def _ls(args: argparse.Namespace, env: Environment, library: Library) -> int:
     rows = library.list()
     if args.format == "json":
-        env.out(_json([row._asdict() for row in rows]))
+        env.out(_json([_as_object(row) for row in rows]))
     elif rows:
         env.out(_table(rows))
     else:
@@ -133,6 +133,15 @@ def _table(rows: List[Summary]) -> str:
         for line, title in zip(cells, titles)
     ]
     return "".join(sanitize(line) + "\n" for line in lines)
+
+
+def _as_object(row: Summary) -> Dict[str, Any]:
+    """The fields that programs are promised; ``problem`` only where there is one."""
+    fields = row._asdict()
+    del fields["size"]
+    if not row.problem:
+        del fields["problem"]
+    return fields
 
 
 def _minute(timestamp: str) -> str:

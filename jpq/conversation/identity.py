@@ -13,7 +13,7 @@ _EVENT_IDS = 36**_EVENT_ID_WIDTH
 
 
 def base36(number: int, width: int) -> str:
-    """``number`` in base 36, lower case, padded with zeros to ``width``."""
+    """``number``, 0 or more, in base 36, lower case, padded with zeros to ``width``."""
     digits = ""
     while number:
         number, digit = divmod(number, 36)

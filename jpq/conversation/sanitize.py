@@ -111,7 +111,8 @@ class _Sanitizer:
             self._answer_rest()
         if not self._has_request:
             self._has_request = True
-            self._put_in("An answer without a request.", ChatRequest(NO_REQUEST), len(self._out))
+            # At the very beginning: a request between a question and its answer parts them.
+            self._put_in("An answer without a request.", ChatRequest(NO_REQUEST), 0)
         self._out.append(entry)
         self._place = len(self._out)
 

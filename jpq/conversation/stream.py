@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
@@ -24,6 +25,9 @@ from jpq.conversation.identity import new_event_id, settled_event_id, utc_timest
 
 # What ended in one of these is not over: the person can have it done again or gone on with.
 UNFINISHED = frozenset({"interrupted", "incomplete", "limited", "empty", "error", "denied"})
+
+# Such timestamps sort by time; others are not ours.
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 
 _PASSED_OVER = (ConfigDelta, Compaction, Overlay, InquiryRequest, InquiryResponse, Unknown)
 
@@ -82,9 +86,14 @@ class ConversationStream:
         return self._entries[-1].event_id if self._entries else None
 
     def append(self, draft: Draft) -> Entry:
-        """Insert ``draft``, which gets its id and its time, and return the entry."""
-        event_id = new_event_id(self._taken)
-        entry = Entry(event_id, utc_timestamp(self._clock()), draft.event, draft.metadata)
+        """Insert ``draft``, which gets its id and its time, and return the entry.
+
+        Its time is never before that of the entry before it, also when the clock went back.
+        """
+        now = utc_timestamp(self._clock())
+        if self._entries and _TIMESTAMP.match(self._entries[-1].timestamp):
+            now = max(now, self._entries[-1].timestamp)
+        entry = Entry(new_event_id(self._taken), now, draft.event, draft.metadata)
         return self._insert(entry)
 
     def adopt(self, entry: Entry) -> Entry:

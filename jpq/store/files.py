@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 
 from jpq.errors import WriteError
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _PIECE = 1 << 20
 
 
@@ -48,22 +51,52 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def read_file(path: str) -> bytes:
-    """The whole of ``path``; nothing when it does not exist."""
+    """The whole of ``path``; nothing when it does not exist. Raises OSError.
+
+    Anything but a regular file is an error: a named pipe would be waited for without end.
+    """
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        descriptor = os.open(path, os.O_RDONLY | _BINARY | _NO_WAIT)
     except FileNotFoundError:
         return b""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "It is not a regular file", path)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
 
 
-def replace_file(path: str, data: bytes) -> None:
-    """Make ``data`` the content of ``path``, or leave it as it was. Raises OSError."""
+def keep_damaged(path: str) -> str:
+    """Copy ``path`` beside itself as ``<name>.damaged``, or ``<name>.2.damaged`` and so on;
+    the copy's path. Raises OSError."""
+    data = read_file(path)
+    number = 1
+    while True:
+        copy = f"{path}.damaged" if number == 1 else f"{path}.{number}.damaged"
+        number += 1
+        try:
+            descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
+        except FileExistsError:
+            continue
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        return copy
+
+
+def replace_file(path: str, data: bytes, durable: bool = True) -> None:
+    """Make ``data`` the content of ``path``, or leave it as it was. Raises OSError.
+
+    What is not ``durable`` may be lost when the power fails.
+    """
     temporary = f"{path}.{os.getpid()}.tmp"
     descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         try:
             write_all(descriptor, data)
-            os.fsync(descriptor)
+            if durable:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.replace(temporary, path)

@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 from jpq.conversation.cycle_fold import CycleFold
 from jpq.conversation.entry import decode_entry, parse_json_line, to_json_bytes
 from jpq.conversation.event import Draft, Drafts, Entry
+from jpq.conversation.json_splice import object_lines
 from jpq.conversation.thread import Origin
 from jpq.events.parts import (
     Finished,
@@ -119,10 +120,14 @@ def decode_event(value: List[Any]) -> Optional[StreamEvent]:
 
 
 class Recovery(NamedTuple):
-    """What ``inflight.jsonl`` holds beyond ``events.jsonl``: whole entries, then partial ones."""
+    """What ``inflight.jsonl`` holds beyond ``events.jsonl``: whole entries, then partial ones.
+
+    ``foreign`` says that there is something else in it, of a version that knows more.
+    """
 
     entries: List[Entry]
     drafts: Drafts
+    foreign: bool = False
 
 
 class _Cycle:
@@ -139,6 +144,7 @@ def recover(data: bytes, stored: Sequence[Entry]) -> Recovery:
     """
     cycles: List[_Cycle] = []
     committed: List[Entry] = []
+    foreign = False
     for line in data.split(b"\n"):
         value = parse_json_line(line)
         if isinstance(value, list):
@@ -146,12 +152,15 @@ def recover(data: bytes, stored: Sequence[Entry]) -> Recovery:
             if event is not None:
                 cycles = cycles or [_Cycle(None, None)]
                 cycles[-1].fold.feed(event)
+            else:
+                foreign = True
         elif isinstance(value, dict) and isinstance(value.get("commit"), list):
-            read = (decode_entry(to_json_bytes(fields)) for fields in value["commit"])
-            committed.extend(entry for entry in read if entry is not None)
+            committed.extend(_committed(line))
             cycles = []
         elif isinstance(value, dict) and "after" in value:
             cycles.append(_Cycle(value["after"], _origin(value)))
+        elif value is not None:
+            foreign = True
     known = {entry.event_id for entry in stored}
     missing = []
     for entry in committed:
@@ -160,7 +169,18 @@ def recover(data: bytes, stored: Sequence[Entry]) -> Recovery:
             missing.append(entry)
     everything = [*stored, *missing]
     drafts = [draft for cycle in cycles for draft in _uncommitted(cycle, everything)]
-    return Recovery(missing, drafts)
+    return Recovery(missing, drafts, foreign)
+
+
+def _committed(line: bytes) -> List[Entry]:
+    """The entries of a commit line, their bytes as they were written."""
+    text = line.decode("utf-8", "surrogateescape")
+    try:
+        written = object_lines(text, text.index("["))
+    except (ValueError, IndexError):
+        return []
+    read = (decode_entry(entry.encode("utf-8", "surrogateescape")) for entry in written)
+    return [entry for entry in read if entry is not None]
 
 
 def _uncommitted(cycle: _Cycle, entries: Sequence[Entry]) -> Drafts:

@@ -7,12 +7,15 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Protocol, Sequence,
 
 from jpq.conversation.entry import encode_entry, to_json_bytes
 from jpq.conversation.event import Draft, Entry, ToolCall
+from jpq.conversation.json_splice import with_field
 from jpq.conversation.stream import ConversationStream
 from jpq.conversation.thread import Origin
 from jpq.errors import WriteError
 from jpq.events.parts import StreamEvent
 from jpq.store.files import (
+    keep_damaged,
     open_private,
+    read_file,
     remove_tree,
     replace_file,
     sync_folder,
@@ -168,13 +171,16 @@ class FileJournal:
         return self.stream.unanswered_tool_calls()
 
     def set_title(self, title: str) -> None:
-        metadata = {**self._metadata, "title": title}
         path = os.path.join(self._folder, METADATA)
         try:
-            replace_file(path, to_json_bytes(metadata) + b"\n")
+            data = with_field(read_file(path), "title", title)
+            if data is None:  # it is damaged, and somebody may still make sense of it
+                keep_damaged(path)
+                data = to_json_bytes({**self._metadata, "title": title}) + b"\n"
+            replace_file(path, data)
         except OSError as error:
             raise write_error("save the title", error, path) from error
-        self._metadata = metadata
+        self._metadata["title"] = title
 
     def recover(self, recovery: Recovery, torn: int = 0) -> None:
         """Commit what an earlier process recorded and did not get to commit, in the place
@@ -182,6 +188,11 @@ class FileJournal:
 
         A write that fails here is tried again, and told, with the next commit.
         """
+        if recovery.foreign:
+            try:
+                keep_damaged(os.path.join(self._folder, INFLIGHT))
+            except OSError:
+                return  # then the file itself stays
         if torn:
             try:
                 os.ftruncate(self._events, os.fstat(self._events).st_size - torn)
@@ -229,6 +240,7 @@ class FileJournal:
 
     def _append_durably(self, data: bytes, size: int) -> None:
         """Append ``data`` to the file of ``size`` bytes, or leave it as it was."""
+        self._check_in_place()
         try:
             write_all(self._events, data)
             os.fsync(self._events)
@@ -241,6 +253,22 @@ class FileJournal:
             except OSError:
                 pass  # a torn tail, which every reader passes over
             raise write_error("save the conversation", error, self._events_path) from error
+
+    def _check_in_place(self) -> None:
+        """Raise WriteError where somebody removed the file: it would take what is written
+        and keep nothing of it."""
+        try:
+            in_place = os.path.samestat(os.fstat(self._events), os.stat(self._events_path))
+        except FileNotFoundError:
+            in_place = False
+        except OSError as error:
+            raise write_error("save the conversation", error, self._events_path) from error
+        if not in_place:
+            raise WriteError(
+                "Cannot save the conversation: it was removed while it was in use.",
+                where=self._folder,
+                hint="What is on the screen is the only copy; a new question starts a new one.",
+            )
 
     def _line_end(self) -> bytes:
         """What has to come before the next line: a broken tail must not swallow it."""

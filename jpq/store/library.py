@@ -20,20 +20,20 @@ from jpq.store.files import (
     write_error,
 )
 from jpq.store.journal import FileJournal
+from jpq.store.last import noted_last, remember_last
 from jpq.store.lock import ConversationLock
 from jpq.store.reading import (
     BASE_CONFIG,
     EVENTS,
     INFLIGHT,
     METADATA,
+    SCHEMA,
     SavedConversation,
     read_contents,
     read_conversation,
     read_object,
 )
 from jpq.store.summary import Summary, summarize
-
-SCHEMA = 1
 
 _REMOVED = ".removed-"  # a folder whose removal has begun
 _NAMED_AT_MOST = 5
@@ -68,11 +68,13 @@ class Library:
             _write_object(os.path.join(folder, METADATA), about)
             _write_object(os.path.join(folder, BASE_CONFIG), base_config or {})
             stream = ConversationStream(base_config, self._clock)
-            return FileJournal(lock, folder, stream, is_new=True)
+            journal = FileJournal(lock, folder, stream, is_new=True)
         except OSError as error:
             lock.release()
             remove_tree(folder)
             raise write_error("create a conversation", error, folder) from error
+        remember_last(self._folder, journal.metadata.get("workspace"), journal.id)
+        return journal
 
     def open(
         self,
@@ -101,6 +103,7 @@ class Library:
         for notice in contents.notices:
             notify(notice)
         journal.recover(contents.recovery, contents.torn)
+        remember_last(self._folder, journal.metadata.get("workspace"), journal.id)
         return journal
 
     def read(self, id: str) -> SavedConversation:
@@ -108,14 +111,17 @@ class Library:
         return read_conversation(self._existing(id), self._clock)
 
     def last(self, workspace: str) -> Optional[str]:
-        """The id of the conversation of ``workspace`` that was written last."""
+        """The id of the conversation of ``workspace`` that was written last.
+
+        It is noted where it is opened for writing, so that neither a clock that went back
+        nor the number of conversations matters; without a note the files' times decide.
+        """
+        noted = noted_last(self._folder, workspace)
+        if noted is not None and self._is_of(noted, workspace):
+            return noted
         newest_first = sorted(self.ids(), key=lambda id: (self._written_at(id), id), reverse=True)
         for id in newest_first:
-            try:
-                metadata = read_object(os.path.join(self._folder, id, METADATA))
-            except OSError:
-                continue  # not ours to read, or just removed
-            if metadata.get("workspace") == workspace:
+            if self._is_of(id, workspace):
                 return id
         return None
 
@@ -125,8 +131,8 @@ class Library:
         for id in self.ids():
             try:
                 summaries.append(summarize(os.path.join(self._folder, id)))
-            except OSError:
-                continue  # not ours to read, or just removed
+            except FileNotFoundError:
+                continue  # just removed
         return sorted(summaries, key=lambda row: (row.updated_at, row.id), reverse=True)
 
     def ids(self) -> List[str]:
@@ -188,7 +194,9 @@ class Library:
                 pass  # another process was quicker
         while True:
             # Sorts by time until the year 2059, and is short enough to type.
-            folder = os.path.join(self._folder, base36(int(now * 1000), 8) + random_base36(3))
+            folder = os.path.join(
+                self._folder, base36(max(0, int(now * 1000)), 8) + random_base36(3)
+            )
             try:
                 make_private_folder(folder)
             except FileExistsError:
@@ -209,6 +217,15 @@ class Library:
             return False
         folder = os.path.join(self._folder, name)
         return any(os.path.isfile(os.path.join(folder, file)) for file in (METADATA, EVENTS))
+
+    def _is_of(self, id: str, workspace: str) -> bool:
+        if not self._is_conversation(id):
+            return False
+        try:
+            metadata = read_object(os.path.join(self._folder, id, METADATA))
+        except OSError:
+            return False  # not ours to read, or just removed
+        return metadata.get("workspace") == workspace
 
     def _written_at(self, id: str) -> int:
         """When the conversation was last written, in nanoseconds since the epoch."""

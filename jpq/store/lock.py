@@ -10,6 +10,7 @@ from typing import Callable, Optional
 
 from jpq.errors import BadInputError, ConversationBusyError
 from jpq.store.files import open_private, write_error
+from jpq.store.owner import OwnerFile
 
 if sys.platform == "win32":
     import msvcrt
@@ -18,6 +19,8 @@ else:
 
 _POLL_S = 0.05
 _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+# What the kernel says on a file system without locks, such as some network shares.
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 class ConversationLock:
@@ -25,12 +28,16 @@ class ConversationLock:
 
     A lock file says nothing by being there: what counts is the kernel's lock on it, so a
     process that was killed leaves nothing to clean up. Tools that jpq starts do not
-    inherit the descriptor, and so never hold the lock.
+    inherit the descriptor, and so never hold the lock. On a file system without such
+    locks an OwnerFile stands in. ``take`` locks a descriptor without waiting or raises
+    OSError.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, take: Optional[Callable[[int], None]] = None) -> None:
         self._path = os.path.join(folder, "lock")
+        self._take = take or _lock
         self._descriptor: Optional[int] = None
+        self._owner = OwnerFile(self._path + ".owner")
 
     def acquire(
         self,
@@ -51,7 +58,7 @@ class ConversationLock:
             if left <= 0:
                 raise ConversationBusyError(
                     "The conversation is in use by another jpq.",
-                    where=os.path.dirname(self._path),
+                    where=self._owner.description() or os.path.dirname(self._path),
                     hint="Wait for it to end, or start a new conversation without -c and -r.",
                 )
             if not waiting:
@@ -61,8 +68,11 @@ class ConversationLock:
 
     def release(self) -> None:
         """Give the lock back; harmless when it is not held."""
-        if self._descriptor is not None:
+        if self._owner.held:
+            self._owner.release()
+        elif self._descriptor is not None:
             _unlock(self._descriptor)
+        if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
@@ -75,9 +85,9 @@ class ConversationLock:
         except OSError as error:
             raise write_error("lock the conversation", error, self._path) from error
         try:
-            _lock(descriptor)
+            taken = self._locked(descriptor)
             # Between our open and our lock, its owner may have removed the conversation.
-            held = os.path.samestat(os.fstat(descriptor), os.stat(self._path))
+            held = taken and os.path.samestat(os.fstat(descriptor), os.stat(self._path))
         except FileNotFoundError:
             held = False
         except OSError as error:
@@ -89,6 +99,15 @@ class ConversationLock:
             os.close(descriptor)
             return False
         self._descriptor = descriptor
+        return True
+
+    def _locked(self, descriptor: int) -> bool:
+        try:
+            self._take(descriptor)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS or sys.platform == "win32":
+                raise
+            return self._owner.take()
         return True
 
 

@@ -18,6 +18,8 @@ BASE_CONFIG = "base_config.json"
 EVENTS = "events.jsonl"
 INFLIGHT = "inflight.jsonl"
 
+SCHEMA = 1
+
 # A writer that commits while we read makes us read again; it is never that quick for long.
 _ATTEMPTS = 10
 
@@ -71,6 +73,7 @@ def read_contents(folder: str, clock: Callable[[], float] = time.time) -> Conten
     try:
         events, inflight = _read_together(folder)
         base_config = read_object(os.path.join(folder, BASE_CONFIG))
+        schema = read_object(os.path.join(folder, METADATA)).get("schema")
     except OSError as error:
         raise BadInputError(
             f"The conversation cannot be read: {error.strerror or error}.", where=folder
@@ -81,10 +84,23 @@ def read_contents(folder: str, clock: Callable[[], float] = time.time) -> Conten
     torn = _torn_bytes(events, recovery)
     unread -= 1 if torn else 0
     notices: List[str] = []
+    if is_newer(schema):
+        notices.append(
+            f"The conversation is by a newer jpq (schema {schema}); what this one does not "
+            "know is kept and passed over."
+        )
     if unread:
         lines = "1 line" if unread == 1 else f"{unread} lines"
-        notices.append(f"{lines} of {os.path.join(folder, EVENTS)} cannot be read; left as it is.")
+        notices.append(
+            f"{lines} of {os.path.join(folder, EVENTS)} cannot be read; left as it is. "
+            f"Look at it with: jpq conversation repair --dry-run {os.path.basename(folder)}"
+        )
     return Contents(stream, recovery, torn, tuple(notices))
+
+
+def is_newer(schema: Any) -> bool:
+    """Whether ``schema``, of a conversation's metadata, is one that this version does not know."""
+    return isinstance(schema, int) and schema > SCHEMA
 
 
 def adopt(stream: ConversationStream, recovery: Recovery) -> List[Entry]:

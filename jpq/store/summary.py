@@ -6,10 +6,10 @@ import os
 import re
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from jpq.conversation.entry import decode_entry, parse_json_line
+from jpq.conversation.entry import decode_entry, is_blank, parse_json_line
 from jpq.conversation.event import ChatRequest, TurnEnd
 from jpq.store.files import read_file
-from jpq.store.reading import EVENTS, METADATA, read_object
+from jpq.store.reading import EVENTS, INFLIGHT, METADATA
 
 # How jpq begins each line; a line that begins otherwise is parsed as a whole.
 _HEAD = re.compile(rb'\{"event_id":"[^"\\]*","timestamp":"([^"\\]*)","type":"([^"\\]*)"[,}]')
@@ -18,7 +18,10 @@ _ANSWERS = frozenset({"chat_response", "tool_call_request", "tool_call_response"
 
 
 class Summary(NamedTuple):
-    """One row of ``conversation ls``; what the files do not say is empty or None."""
+    """One row of ``conversation ls``; what the files do not say is empty or None.
+
+    ``size`` is that of its files in bytes; ``problem`` says what is damaged, if anything.
+    """
 
     id: str
     title: Optional[str]
@@ -28,6 +31,8 @@ class Summary(NamedTuple):
     model: Optional[str]
     turns: int
     status: str
+    size: int = 0
+    problem: str = ""
 
 
 class _Outline(NamedTuple):
@@ -35,12 +40,29 @@ class _Outline(NamedTuple):
     first_request: Optional[bytes]  # the line
     end: Optional[bytes]  # the line of the last turn's end, when nothing came after it
     updated_at: str
+    unread: int  # lines that are no entry
 
 
 def summarize(folder: str) -> Summary:
-    """The summary of the conversation in ``folder``. Raises OSError."""
-    metadata = read_object(os.path.join(folder, METADATA))
-    outline = _outline(read_file(os.path.join(folder, EVENTS)))
+    """The summary of the conversation in ``folder``. Raises FileNotFoundError if it is gone."""
+    try:
+        return _summarize(folder)
+    except OSError as error:
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(folder) from error
+        nothing = Summary(os.path.basename(folder), None, "", "", "", None, 0, "error")
+        return nothing._replace(problem=error.strerror or str(error))
+
+
+def _summarize(folder: str) -> Summary:
+    about = read_file(os.path.join(folder, METADATA))
+    events = read_file(os.path.join(folder, EVENTS))
+    parsed = parse_json_line(about)
+    metadata = parsed if isinstance(parsed, dict) else {}
+    outline = _outline(events)
+    problem = _problem(folder, outline, events)
+    if not problem and not isinstance(parsed, dict):
+        problem = f"{METADATA} cannot be read"
     created_at = _text(metadata, "created_at")
     return Summary(
         id=os.path.basename(folder),
@@ -51,15 +73,29 @@ def summarize(folder: str) -> Summary:
         model=_text(metadata, "model") or None,
         turns=outline.turns,
         status=_status(outline),
+        size=len(about) + len(events),
+        problem=problem,
     )
 
 
+def _problem(folder: str, outline: _Outline, events: bytes) -> str:
+    unread = outline.unread
+    if unread and not events.endswith(b"\n") and os.path.exists(os.path.join(folder, INFLIGHT)):
+        unread -= 1  # a write that was cut; the in-flight file has it whole
+    if not unread:
+        return ""
+    return f"{unread} line{'s' if unread > 1 else ''} of {EVENTS} cannot be read"
+
+
 def _outline(data: bytes) -> _Outline:
-    turns, updated_at = 0, ""
+    turns, unread, updated_at = 0, 0, ""
     first_request: Optional[bytes] = None
     end: Optional[bytes] = None
     for line in data.split(b"\n"):
         timestamp, kind = _head(line)
+        if kind is None:
+            unread += not is_blank(line)
+            continue
         updated_at = timestamp or updated_at
         if kind == "chat_request":
             turns += 1
@@ -69,17 +105,17 @@ def _outline(data: bytes) -> _Outline:
             end = line
         elif kind in _ANSWERS:
             end = None
-    return _Outline(turns, first_request, end, updated_at)
+    return _Outline(turns, first_request, end, updated_at, unread)
 
 
-def _head(line: bytes) -> Tuple[str, str]:
-    """Timestamp and type of ``line``; empty where it has none."""
+def _head(line: bytes) -> Tuple[str, Optional[str]]:
+    """Timestamp and type of ``line``; empty where it has none, None where it is no entry."""
     head = _HEAD.match(line)
-    if head:
+    if head and line.endswith(b"}"):  # what a crash cut off ends otherwise
         return head.group(1).decode("utf-8", "replace"), head.group(2).decode("utf-8", "replace")
     fields = parse_json_line(line) if line else None
     if not isinstance(fields, dict):
-        return "", ""
+        return "", None
     return _text(fields, "timestamp"), _text(fields, "type")
 
 

@@ -146,8 +146,8 @@ def test_what_nothing_asked_for_is_set_aside() -> None:
 
 def test_an_answer_at_the_beginning_gets_a_request_and_a_question_its_answer() -> None:
     assert repaired(ConfigDelta({}), AssistantMessage("b"), InquiryRequest("q", "sure?")) == [
-        ConfigDelta({}),
         ChatRequest(NO_REQUEST),
+        ConfigDelta({}),
         AssistantMessage("b"),
         InquiryRequest("q", "sure?"),
         InquiryResponse("q", NO_ANSWER),
