@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import signal
 import socket
@@ -190,6 +191,25 @@ def test_while_stdin_is_read(place: Place, terminal: bool) -> None:
             child.signal(signum)
             ended_by(child, signum, pressed)
         assert server.seen == []
+    assert place.entries() == []
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("xllamacpp") is None, reason="the embedded model needs its engine"
+)
+def test_while_a_model_is_fetched(place: Place, terminal: bool) -> None:
+    """pip waits for an index that never answers, and ends with jpq."""
+    with Server([Pause(place.end)]) as index, contextlib.ExitStack() as stack:
+        url = f"http://127.0.0.1:{index.port}/simple"
+        environ = {**place.environ, "PIP_INDEX_URL": url, "PIP_CONFIG_FILE": os.devnull}
+        signum = signal.SIGINT if terminal else signal.SIGTERM
+        command = jpq("-m", "local/smollm2", "go")
+        child = stack.enter_context(Child(command, environ, place.folder, terminal=terminal))
+        wait_until(lambda: len(index.seen) > 0)
+        pressed = time.monotonic()
+        child.signal(signum)
+        ended_by(child, signum, pressed)  # the end of what pip writes to, too
+        place.end.set()
     assert place.entries() == []
 
 
