@@ -42,7 +42,7 @@ def effective(entries: Sequence[Entry]) -> Sequence[Entry]:
         if entry.event_id in hidden:
             continue
         event = entry.event
-        if isinstance(event, Overlay) and event.target not in ambiguous:
+        if isinstance(event, Overlay) and not is_void(entry, ambiguous):
             if event.fields is None:
                 hidden.add(event.target)
             else:
@@ -100,6 +100,19 @@ def ambiguous_ids(entries: Sequence[Entry]) -> Set[str]:
     return {entry.repeated_id for entry in entries if entry.repeated_id is not None}
 
 
+def references(entry: Entry) -> Tuple[str, ...]:
+    """The ids that ``entry`` refers to."""
+    event = entry.event
+    if isinstance(event, Overlay):
+        return (event.target,)
+    return (event.first, event.last) if isinstance(event, Compaction) else ()
+
+
+def is_void(entry: Entry, ambiguous: Set[str]) -> bool:
+    """Whether what ``entry`` refers to cannot be told: one of those ids, or marked so."""
+    return bool(entry.metadata.get("ambiguous") or ambiguous.intersection(references(entry)))
+
+
 def short_result(entry: Entry) -> str:
     """The compact summary of a tool's result: the tool's own (``metadata.compact``), else
     its beginning."""
@@ -125,7 +138,7 @@ def _amended(entry: Entry, fields: Optional[Dict[str, Any]]) -> Entry:
 def _covered(position: int, entries: Sequence[Entry], places: Dict[str, int]) -> Sequence[int]:
     """The positions that the compaction at ``position`` is about; none where it is void."""
     event = entries[position].event
-    if not isinstance(event, Compaction):
+    if not isinstance(event, Compaction) or is_void(entries[position], set()):
         return ()
     first, last = places.get(event.first), places.get(event.last)
     if first is None or last is None or not first <= last < position:

@@ -49,15 +49,18 @@ def to_json_bytes(value: Any) -> bytes:
 
 def parse_json_line(line: bytes) -> Any:
     """The JSON value of ``line``, or None when there is none: torn, foreign, all NUL bytes."""
-    line = line.strip(_PADDING)
-    if line.startswith(_BOM):
-        line = line[len(_BOM) :].strip(_PADDING)
-    text = line.decode("utf-8", "replace")
+    text = without_padding(line).decode("utf-8", "replace")
     try:
         value, end = _DECODER.raw_decode(text)
     except (ValueError, RecursionError):
         return None
     return value if end == len(text) else None
+
+
+def without_padding(line: bytes) -> bytes:
+    """``line`` without what can be around a record: white space, NUL bytes, a byte order mark."""
+    line = line.strip(_PADDING)
+    return line[len(_BOM) :].strip(_PADDING) if line.startswith(_BOM) else line
 
 
 def is_blank(line: bytes) -> bool:
