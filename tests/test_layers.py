@@ -22,13 +22,14 @@ LONG_FUNCTIONS: Dict[str, str] = {}
 # Our own modules that are imported inside a function, each with its reason.
 LATE_IMPORTS = {
     ("jpq.cli.main", "jpq.cli.run"): "`jpq --version` must not pay for what it does not use",
+    ("jpq.cli.main", "jpq.interrupt.signals"): "only a Ctrl+C at the very start needs it",
 }
 
 # Third-party packages and the only modules (or packages) that may import them.
 FENCES = {
-    "requests": ("jpq.provider.transport",),
-    "urllib3": ("jpq.provider.transport",),
-    "sseclient": ("jpq.provider.sse",),
+    "requests": ("jpq.provider.transport", "jpq.wire", "jpq.mcp.http"),
+    "urllib3": ("jpq.provider.transport", "jpq.wire", "jpq.mcp.http"),
+    "sseclient": ("jpq.wire.sse",),
     "tenacity": ("jpq.turn",),
     "colorama": ("jpq.render", "jpq.terminal"),
     "markdown_it": ("jpq.render.markdown",),

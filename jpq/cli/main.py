@@ -29,9 +29,15 @@ def main(argv: Optional[List[str]] = None) -> NoReturn:
     arguments = sys.argv[1:] if argv is None else argv
     if arguments == ["--version"]:
         end_process(0, f"jpq {__version__}\n")
-    from jpq.cli.run import run  # --version must not pay for it
+    try:
+        from jpq.cli.run import run  # --version must not pay for it
 
-    end_process(run(arguments))
+        code = run(arguments)
+    except KeyboardInterrupt:  # while that was imported, or again while run told of the first
+        from jpq.interrupt.signals import end_by_interrupt  # only needed here
+
+        end_by_interrupt()
+    end_process(code)
 
 
 def end_process(code: int, last_words: str = "") -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import Any, Callable, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, NamedTuple, NoReturn, Optional
 
 # Signals that ask for a graceful end, by name because Windows lacks some of them.
 _GRACEFUL = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -53,7 +53,12 @@ class SignalRouter:
         self._post(Interrupt(signum, max(self._presses, 1)))
 
 
-def end_by_signal(signum: int) -> None:
+def end_by_interrupt() -> NoReturn:
+    """End the process by Ctrl+C."""
+    end_by_signal(signal.SIGINT)
+
+
+def end_by_signal(signum: int) -> NoReturn:
     """End the process as if it had never handled ``signum``, so that its parent sees it."""
     if sys.platform != "win32":  # os.kill there ends with the bare number as exit code
         signal.signal(signum, signal.SIG_DFL)

@@ -91,3 +91,19 @@ def test_the_end_is_the_signal_itself(signum: int) -> None:
 def test_where_the_signal_is_blocked_its_code_remains() -> None:
     code = "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}); end_by_signal(15)"
     assert ended(code) == 143
+
+
+def test_a_press_while_jpq_is_being_loaded_shows_no_traceback() -> None:
+    code = """
+import sys
+from jpq.cli import main
+class Pressed:
+    def find_spec(self, name, path=None, target=None):
+        if name == "jpq.cli.run":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Pressed())
+main.main(["hi"])
+"""
+    command = [sys.executable, "-c", code]
+    process = subprocess.run(command, cwd=ROOT, timeout=WAIT_S, stderr=subprocess.PIPE)
+    assert (process.returncode, process.stderr) == (-signal.SIGINT, b"")
