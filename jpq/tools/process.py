@@ -1,0 +1,312 @@
+"""Runs one child to its real end: nothing it started is left, and nothing is waited for in vain.
+
+The child gets a session of its own, so no controlling terminal and a process group that can
+be ended as a whole. It is over when the child itself has ended, not when its output has: a
+grandchild may hold the pipe open. What is left then is ended too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import queue
+import selectors
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
+
+from jpq.interrupt.cancel import CancelToken
+from jpq.provider.rows import ROWS
+from jpq.tools.capture import Capture, Captured, ProgressText
+from jpq.tools.definition import Progress
+from jpq.tools.process_tree import ProcessTree, marked
+
+_READ_BYTES = 65536
+# Nobody tells when a process that is not our child ends, so it must be looked for.
+_LOOK_AGAIN_S = 0.02
+_JOIN_S = 1.0
+
+# What can happen to a child, as its three threads post it.
+_EXITED = "exited"
+_OUTPUT_ENDED = "output ended"
+_CANCELLED = "cancelled"
+
+
+class Times(NamedTuple):
+    """Seconds from TERM to KILL, from KILL to giving up, and for output after the end."""
+
+    term_s: float = 2.0
+    kill_s: float = 1.0
+    drain_s: float = 0.25
+
+    @property
+    def longest_stop_s(self) -> float:
+        """How long ending a tree of processes may take in all."""
+        return self.term_s + self.kill_s + 2 * self.drain_s + _JOIN_S
+
+
+TIMES = Times()
+
+
+class Launch(NamedTuple):
+    """What to start. ``environ`` is the whole environment; ``stdin`` None is /dev/null."""
+
+    argv: Sequence[str]
+    cwd: str
+    environ: Mapping[str, str]
+    stdin: Optional[bytes] = None
+
+
+class ProcessEnded(NamedTuple):
+    """How a child ended.
+
+    ``status`` is its exit code, or minus the number of the signal that ended it; None if it
+    could not be ended. ``survivors`` are the commands it had left running in the background.
+    """
+
+    status: Optional[int]
+    captured: Captured
+    stopped: bool
+    survivors: Tuple[str, ...]
+
+
+class CannotStart(Exception):
+    """The child cannot be started; the text says why, as a sentence."""
+
+
+def environment_without_keys(
+    environ: Mapping[str, str], more_names: Iterable[str] = ()
+) -> Dict[str, str]:
+    """``environ`` without the variables that hold API keys of the built-in providers, and
+    without ``more_names``: those that the configuration names."""
+    names = {name.upper() for name in more_names}
+    for row in ROWS:
+        names.update(name.upper() for name in (row.key_env, *row.other_key_envs) if name)
+    return {name: value for name, value in environ.items() if name.upper() not in names}
+
+
+def run_process(
+    launch: Launch,
+    capture: Capture,
+    cancel: CancelToken,
+    progress: Progress,
+    times: Times = TIMES,
+) -> ProcessEnded:
+    """Run a child until it has ended or ``cancel`` says so. Any thread; blocks.
+
+    ``progress`` is called on another thread, and never after the return. Raises CannotStart.
+    """
+    environ = marked(launch.environ)
+    child = _Child(_start(launch, environ), environ, capture, ProgressText(progress), times)
+    with _running_lock:
+        _running.add(child.tree)
+    try:
+        return child.to_the_end(cancel)
+    except BaseException:
+        child.tree.kill()  # no thread could be started for it
+        raise
+    finally:
+        with _running_lock:
+            _running.discard(child.tree)
+
+
+# The processes are the process's, whoever started them: at its very end all must go.
+_running: Set[ProcessTree] = set()
+_running_lock = threading.Lock()
+
+
+def kill_all() -> None:
+    """Kill every child that still runs, with all it started, now. For the end of the process."""
+    with _running_lock:
+        trees = list(_running)
+    for tree in trees:
+        tree.kill()
+
+
+class _Child:
+    """One running child. Its worker thread, and two that wait: for its end, for its output."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        environ: Mapping[str, str],
+        capture: Capture,
+        progress: ProgressText,
+        times: Times,
+    ) -> None:
+        self.tree = ProcessTree(process.pid, environ)
+        self._process = process
+        self._capture = capture
+        self._progress = progress
+        self._times = times
+        self._happened: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._seen: Set[str] = set()
+        self._bell, self._rope = os.pipe()  # ends the reader where the pipe does not
+
+    def to_the_end(self, cancel: CancelToken) -> ProcessEnded:
+        threads = [
+            threading.Thread(target=target, name=f"jpq-process-{name}", daemon=True)
+            for name, target in (("wait", self._wait), ("read", self._read))
+        ]
+        for thread in threads:
+            thread.start()
+        with cancel.calling(lambda: self._happened.put(_CANCELLED)):
+            self._until({_EXITED, _CANCELLED}, None)
+            stopped = _EXITED not in self._seen
+            if not stopped:
+                self._until({_OUTPUT_ENDED, _CANCELLED}, self._times.drain_s)
+        survivors = self._end_all(stopped)
+        self._until({_OUTPUT_ENDED}, self._times.drain_s)
+        self._finish_reading(threads[1])
+        status = None
+        if _EXITED in self._seen:
+            threads[0].join()
+            status = self._process.wait()
+        return ProcessEnded(status, self._capture.result(), stopped, survivors)
+
+    def _until(self, wanted: Set[str], seconds: Optional[float]) -> None:
+        """Wait until one of ``wanted`` has happened, for ``seconds`` at most."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while not wanted & self._seen:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            try:
+                self._seen.add(self._happened.get(timeout=left))
+            except queue.Empty:
+                return
+
+    def _end_all(self, stopped: bool) -> Tuple[str, ...]:
+        """End what still runs; the commands of those that were left in the background."""
+        left = self.tree.members()
+        if _EXITED in self._seen and not left:
+            return ()
+        self.tree.terminate()
+        if not self._gone_within(self._times.term_s):
+            self.tree.kill()
+            self._gone_within(self._times.kill_s)
+        return () if stopped else tuple(member.command for member in left)
+
+    def _gone_within(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        self._until({_EXITED}, seconds)
+        while _EXITED in self._seen:
+            if not self.tree.members():
+                return True
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(_LOOK_AGAIN_S)
+        return False
+
+    def _wait(self) -> None:
+        """Thread: wait for the child, and leave it a zombie, so that its number stays its own."""
+        try:
+            if sys.platform == "win32" or not hasattr(os, "waitid"):
+                self._process.wait()
+            else:
+                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:
+            pass  # signals of ended children are ignored here, and then nobody keeps them
+        self._happened.put(_EXITED)
+
+    def _read(self) -> None:
+        """Thread: take the output, until it ends or the bell rings."""
+        assert self._process.stdout is not None
+        pipe = self._process.stdout.fileno()
+        try:
+            if sys.platform == "win32":
+                self._take_all(pipe)
+            else:
+                with selectors.DefaultSelector() as selector:
+                    selector.register(pipe, selectors.EVENT_READ)
+                    selector.register(self._bell, selectors.EVENT_READ)
+                    self._take_all(pipe, selector)
+        finally:
+            self._happened.put(_OUTPUT_ENDED)
+
+    def _take_all(self, pipe: int, selector: Optional[selectors.BaseSelector] = None) -> None:
+        while selector is None or self._bell not in _ready(selector):
+            data = os.read(pipe, _READ_BYTES)
+            if not data:
+                return
+            self._capture.add(data)
+            self._progress.add(data)
+
+    def _finish_reading(self, reader: threading.Thread) -> None:
+        os.write(self._rope, b".")
+        reader.join(_JOIN_S)
+        if not reader.is_alive():  # on Windows it cannot be woken
+            assert self._process.stdout is not None
+            self._process.stdout.close()
+            os.close(self._bell)
+            os.close(self._rope)
+
+
+def _ready(selector: selectors.BaseSelector) -> List[int]:
+    return [key.fd for key, _ in selector.select()]
+
+
+def _start(launch: Launch, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    apart: Dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+        apart = {"creationflags": flags}
+    try:
+        with _input(launch.stdin) as stdin:
+            return subprocess.Popen(
+                list(launch.argv),
+                bufsize=0,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=launch.cwd,
+                env=dict(environ),
+                **apart,
+            )
+    except OSError as error:
+        raise CannotStart(_why_not(error, launch)) from error
+    except ValueError as error:
+        raise CannotStart(f"An argument cannot be passed to a program: {error}.") from error
+
+
+@contextlib.contextmanager
+def _input(data: Optional[bytes]) -> Iterator[Any]:
+    """What the child reads. A file and not a pipe, which somebody would have to write to."""
+    if data is None:
+        yield subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        yield file
+
+
+def _why_not(error: OSError, launch: Launch) -> str:
+    if not os.path.isdir(launch.cwd):
+        return f"The folder {launch.cwd} does not exist."
+    program = launch.argv[0]
+    if error.errno == errno.ENOENT:
+        return f"There is no program {program!r}."
+    if error.errno == errno.EACCES:
+        return f"{program!r} may not be run by this user, or is no program."
+    if error.errno == errno.ENOEXEC:
+        return f"{program!r} is not a program that this system can run."
+    if error.errno == errno.E2BIG:
+        return "The arguments are longer than this system can pass to a program."
+    return f"{program!r} cannot be started: {error.strerror or error}."

@@ -1,0 +1,295 @@
+"""Real children that do what children do: end, hang, hide, refuse to die, talk without end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, Callable, List, Optional
+
+import pytest
+
+from jpq.interrupt.cancel import CancelToken
+from jpq.tools import process
+from jpq.tools.capture import Capture
+from jpq.tools.process import CannotStart, Launch, ProcessEnded, Times, run_process
+from jpq.tools.process_tree import MARK_VARIABLE, group_members
+
+QUICK = Times(term_s=0.3, kill_s=2.0, drain_s=0.1)
+WAIT_S = 10.0
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="written for a POSIX shell")
+
+
+def run(
+    line: str,
+    cancel: Optional[CancelToken] = None,
+    progress: Callable[[str], None] = lambda text: None,
+    times: Times = QUICK,
+    capture: Optional[Capture] = None,
+    **launch: Any,
+) -> ProcessEnded:
+    """Run a line of sh."""
+    what = Launch(("sh", "-c", line), launch.pop("cwd", "/"), {**os.environ, **launch}, None)
+    return run_process(
+        what, capture or Capture(65536, None), cancel or CancelToken(), progress, times
+    )
+
+
+def python(code: str, **more: Any) -> ProcessEnded:
+    """Run Python code."""
+    return run('exec "$PY" -c "$CODE"', PY=sys.executable, CODE=code, **more)
+
+
+class Cancelling:
+    """A token that is cancelled as soon as a child has said ``word``."""
+
+    def __init__(self, word: str) -> None:
+        self.token = CancelToken()
+        self._word = word
+        self._text = ""
+        self.at = 0.0
+
+    def __call__(self, text: str) -> None:
+        self._text += text
+        if self._word in self._text and not self.token.cancelled:
+            self.at = time.monotonic()
+            self.token.cancel()
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False
+
+
+def test_output_and_status_of_both_channels_in_their_order() -> None:
+    ended = run("echo one; echo two >&2; echo three; exit 7")
+    assert ended.captured.text == "one\ntwo\nthree\n"
+    assert (ended.status, ended.stopped, ended.survivors) == (7, False, ())
+
+
+def test_a_signal_is_a_negative_status() -> None:
+    assert run("kill -SEGV $$").status == -11
+
+
+def test_there_is_no_terminal_and_nothing_to_read() -> None:
+    ended = run("cat; (: </dev/tty) 2>/dev/null || echo no terminal; ps -o sid= -p $$; echo $$")
+    first, session, own = ended.captured.text.split("\n")[:3]
+    assert first == "no terminal"
+    assert session.strip() == own
+
+
+def test_bytes_given_are_what_it_reads_however_many() -> None:
+    launch = Launch(("wc", "-c"), "/", os.environ, b"x" * 300_000)
+    ended = run_process(launch, Capture(99, None), CancelToken(), lambda text: None)
+    assert ended.captured.text.strip() == "300000"
+
+
+def test_who_does_not_read_what_is_given_holds_nobody_up() -> None:
+    launch = Launch(("true",), "/", os.environ, b"x" * 300_000)
+    assert run_process(launch, Capture(99, None), CancelToken(), lambda text: None).status == 0
+
+
+def test_a_background_child_that_holds_the_pipe_is_found_and_ended() -> None:
+    started = time.monotonic()
+    ended = run("sleep 300 & echo started $!")
+    word, pid = ended.captured.text.split()
+    assert (word, ended.status) == ("started", 0)
+    assert ended.survivors == ("sleep 300",)
+    assert not alive(int(pid))
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows what carries the mark")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "setsid sleep 301 >/dev/null 2>&1 & echo $!",
+        "nohup setsid sleep 301 & echo $!",
+        "set -m; sleep 301 >/dev/null 2>&1 & echo $!",
+        "(setsid sh -c 'sleep 301 & wait' >/dev/null 2>&1 &); echo 0",
+    ],
+)
+def test_who_leaves_the_group_or_the_session_is_found_too(line: str) -> None:
+    ended = run(line)
+    assert any("sleep 301" in command for command in ended.survivors)
+    assert not alive(int(ended.captured.text.split()[-1]))
+    assert not [
+        m
+        for m in subprocess.check_output(["ps", "-A", "-o", "args="]).split(b"\n")
+        if m == b"sleep 301"
+    ]
+
+
+def test_a_grandchild_that_shed_its_mark_is_left_but_not_waited_for() -> None:
+    """A process that hides on purpose, as another user's would, must not hold the result up."""
+    times = Times(term_s=0.3, kill_s=0.3, drain_s=0.05)
+    started = time.monotonic()
+    ended = run("env -i setsid sleep 3 & echo $!", times=times)
+    assert time.monotonic() - started < 2.5
+    pid = int(ended.captured.text)
+    os.kill(pid, 9)
+
+
+def test_who_ignores_term_is_killed_with_all_of_its_kind() -> None:
+    cancelling = Cancelling("ready")
+    code = (
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "pid = os.fork()\n"
+        "print('ready' if pid else '', flush=True)\n"
+        "time.sleep(300)"
+    )
+    ended = python(code, cancel=cancelling.token, progress=cancelling)
+    seconds = time.monotonic() - cancelling.at
+    assert (ended.status, ended.stopped) == (-9, True)
+    assert QUICK.term_s <= seconds < QUICK.longest_stop_s
+    assert "ready" in ended.captured.text
+
+
+def test_cancel_ends_a_child_at_once_and_keeps_what_it_said() -> None:
+    cancelling = Cancelling("ready")
+    ended = run("echo ready; sleep 300; echo never", cancel=cancelling.token, progress=cancelling)
+    assert time.monotonic() - cancelling.at < 1
+    assert (ended.stopped, ended.captured.text) == (True, "ready\n")
+    assert ended.survivors == ()
+
+
+def test_last_words_on_term_are_kept() -> None:
+    cancelling = Cancelling("ready")
+    line = "trap 'echo cleaned up; exit 3' TERM; echo ready; while :; do sleep 0.01; done"
+    ended = run(line, cancel=cancelling.token, progress=cancelling)
+    assert ended.captured.text.endswith("cleaned up\n")
+    assert ended.status == 3
+
+
+def test_cancelled_before_the_start_it_is_ended_all_the_same() -> None:
+    token = CancelToken()
+    token.cancel()
+    assert run("sleep 300", cancel=token).stopped
+
+
+def test_a_stopped_child_is_ended_by_term() -> None:
+    cancelling = Cancelling("ready")
+    started = time.monotonic()
+    ended = run("echo ready; kill -STOP $$", cancel=cancelling.token, progress=cancelling)
+    assert (ended.status, ended.stopped) == (-15, True)
+    assert time.monotonic() - started < 5
+
+
+def test_who_closes_its_output_still_runs() -> None:
+    ended = run("exec >/dev/null 2>&1; sleep 0.1; exit 4")
+    assert (ended.status, ended.captured.text) == (4, "")
+
+
+def test_endless_output_is_bounded_and_can_be_ended(tmp_path: Any) -> None:
+    cancelling = Cancelling("y")
+    capture = Capture(1000, str(tmp_path / "full"), max_file_bytes=100_000)
+    ended = run("yes", cancel=cancelling.token, progress=cancelling, capture=capture)
+    assert ended.stopped
+    assert len(ended.captured.text) < 1100
+
+
+def test_output_arrives_while_it_runs(tmp_path: Any) -> None:
+    go_on = os.path.join(str(tmp_path), "go")
+    os.mkfifo(go_on)
+    pieces: List[str] = []
+
+    def take(text: str) -> None:
+        pieces.append(text)
+        if len(pieces) == 1:
+            with open(go_on, "w") as fifo:  # what it has said is here before it may go on
+                fifo.write("go")
+
+    ended = run("echo one; cat $GO >/dev/null; echo two", progress=take, GO=go_on)
+    assert pieces == ["one\n", "two\n"]
+    assert ended.status == 0
+
+
+@pytest.mark.parametrize(
+    "argv,words",
+    [
+        (["no-such-program-anywhere"], "There is no program 'no-such-program-anywhere'."),
+        (["/etc/passwd"], "may not be run"),
+        (["echo", "a\0b"], "An argument cannot be passed"),
+        (["echo", "\ud800"], "An argument cannot be passed"),
+        (["echo", "x" * 3_000_000], "longer than this system"),
+    ],
+)
+def test_what_cannot_be_started_says_why(argv: List[str], words: str) -> None:
+    with pytest.raises(CannotStart, match=words):
+        run_process(Launch(argv, "/", os.environ), Capture(9, None), CancelToken(), print)
+
+
+def test_a_folder_that_is_not_there_is_named() -> None:
+    with pytest.raises(CannotStart, match="The folder /nowhere/at/all does not exist"):
+        run("true", cwd="/nowhere/at/all")
+
+
+def test_a_file_without_a_first_line_for_the_system_is_no_program(tmp_path: Any) -> None:
+    path = tmp_path / "thing"
+    path.write_bytes(b"\x00\x01")
+    path.chmod(0o755)
+    with pytest.raises(CannotStart, match="not a program that this system can run"):
+        run_process(Launch([str(path)], "/", os.environ), Capture(9, None), CancelToken(), print)
+
+
+def test_no_descriptor_stays_open() -> None:
+    run("true")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        run("sleep 300 & echo")
+        with pytest.raises(CannotStart):
+            run_process(
+                Launch(["/nowhere"], "/", os.environ), Capture(9, None), CancelToken(), print
+            )
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_the_end_of_the_process_kills_all_that_run() -> None:
+    ready = threading.Barrier(3)
+
+    def one() -> None:
+        said = threading.Event()
+
+        def take(text: str) -> None:
+            if not said.is_set():
+                said.set()
+                ready.wait(WAIT_S)
+
+        ended = run("trap '' TERM; echo ready; while :; do sleep 1; done", progress=take)
+        statuses.append(ended.status)
+
+    statuses: List[Optional[int]] = []
+    threads = [threading.Thread(target=one) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    ready.wait(WAIT_S)
+    process.kill_all()
+    for thread in threads:
+        thread.join(WAIT_S)
+    assert statuses == [-9, -9]
+
+
+def test_a_jpq_within_a_tool_adds_its_mark_to_the_first() -> None:
+    ended = run(f"echo ${MARK_VARIABLE}", **{MARK_VARIABLE: "outer"})
+    outer, _, inner = ended.captured.text.strip().partition(",")
+    assert outer == "outer" and len(inner) == 16
+
+
+def test_ps_tells_a_group_where_there_is_no_proc() -> None:
+    with subprocess.Popen(["sleep", "300"], start_new_session=True) as child:
+        assert group_members(child.pid) == [(child.pid, "sleep 300")]
+        child.kill()
+    assert group_members(child.pid) == []
+
+
+def test_keys_are_taken_out_of_the_environment() -> None:
+    environ = {"OPENAI_API_KEY": "a", "google_api_key": "b", "MY_KEY": "c", "PATH": "d"}
+    kept = process.environment_without_keys(environ, ["MY_KEY"])
+    assert kept == {"PATH": "d"}
