@@ -159,7 +159,7 @@ def _endpoint(row: ProviderRow, model: str, env: Environment) -> str:
 def _proxy_for(url: str) -> str:
     """The proxy that the environment puts before ``url``, or nothing."""
     # Loads requests, which no other command than a query and this one needs.
-    proxies = importlib.import_module("jpq.provider.transport_route").proxies_for(url)
+    proxies = importlib.import_module("jpq.wire.route").proxies_for(url)
     return str(proxies.get(urlsplit(url).scheme) or proxies.get("all") or "")
 
 

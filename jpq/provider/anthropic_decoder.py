@@ -20,10 +20,10 @@ from jpq.events.parts import (
 )
 from jpq.events.usage import Usage
 from jpq.provider.anthropic_blocks import OpenBlocks
-from jpq.provider.base import Message
 from jpq.provider.failure import from_error_object
 from jpq.provider.surrogates import mend
 from jpq.provider.wire_reply import count, no_answer, not_json, word
+from jpq.wire.message import Message
 
 _DONE = "[DONE]"
 

@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Proto
 
 from jpq.conversation.thread import Thread
 from jpq.events.parts import StreamEvent
+from jpq.wire.message import Message
 
 
 class ModelRef(NamedTuple):
@@ -72,14 +73,6 @@ class HttpRequest(NamedTuple):
     headers: Mapping[str, str]
     body: Mapping[str, Any]
     method: str = "POST"
-
-
-class Message(NamedTuple):
-    """One server-sent event (or one NDJSON line, with ``event`` empty)."""
-
-    event: str
-    data: str
-    id: Optional[str] = None
 
 
 class Decoder(Protocol):

@@ -24,10 +24,10 @@ from jpq.events.parts import (
     StreamEvent,
 )
 from jpq.events.usage import Usage
-from jpq.provider.base import Message
 from jpq.provider.failure import from_error_object
 from jpq.provider.google_parts import OpenParts
 from jpq.provider.wire_reply import count, no_answer, not_json, word
+from jpq.wire.message import Message
 
 _DONE = "[DONE]"
 _API = "Google's Gemini API"

@@ -9,12 +9,13 @@ from typing import Any, Callable, Iterator, Optional, Protocol
 from jpq.config.secrets import Secrets
 from jpq.errors import ErrorKind, StreamError
 from jpq.events.parts import StreamEvent
-from jpq.provider import ndjson, sse
+from jpq.provider import ndjson
 from jpq.provider.base import Decoder, HttpRequest, Progress, ProviderRequest, ProviderRow
 from jpq.provider.failure import from_error_object, from_status, html_summary
 from jpq.provider.transport import Response, Transport
 from jpq.provider.transport_failure import shown
-from jpq.provider.transport_wire import Wire
+from jpq.wire import sse
+from jpq.wire.connection import Wire
 
 _FRAMINGS = {"sse": sse.messages, "ndjson": ndjson.messages}
 _ERROR_BODY_BYTES = 256 * 1024  # of an error's body, of which a few lines are shown

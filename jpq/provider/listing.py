@@ -7,7 +7,6 @@ Mistral's and Ollama's references and "models.list" of Google's.
 from __future__ import annotations
 
 import json
-import threading
 from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from jpq.conversation.thread import Thread
@@ -16,13 +15,14 @@ from jpq.provider.anthropic_encoder import VERSION
 from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow
 from jpq.provider.endpoint import has_version, join
 from jpq.provider.failure import from_status, html_summary
+from jpq.provider.fetch import within
 from jpq.provider.http import mask_error, secrets_of
 from jpq.provider.listing_cache import RemoteModel
 from jpq.provider.ollama_encoder import api_url
 from jpq.provider.transport import Transport
 from jpq.provider.transport_failure import shown
-from jpq.provider.transport_wire import Wire
 from jpq.provider.wire_request import request_headers
+from jpq.wire.connection import Wire
 
 LIST_TIMEOUT_S = 30.0  # for the whole list
 
@@ -131,25 +131,10 @@ def _fetched(
 ) -> Any:
     """The JSON of the reply."""
     wire = Wire()
-    late = threading.Event()
-
-    def give_up() -> None:
-        late.set()
-        wire.abort()
-
-    timer = threading.Timer(timeout_s, give_up)
-    timer.start()
-    try:
-        with transport.open(request, wire, where=where, ca_bundle=row.ca_bundle) as response:
-            body = b"".join(response.chunks())
-    except StreamError as error:
-        if late.is_set():
-            message = f"The list of models did not come within {timeout_s:g} s."
-            raise StreamError(ErrorKind.STALLED, message, where=where) from error
-        raise
-    finally:
-        timer.cancel()
-        timer.join()
+    with within(wire, timeout_s, "The list of models", where), transport.open(
+        request, wire, where=where, ca_bundle=row.ca_bundle
+    ) as response:
+        body = b"".join(response.chunks())
     if not 200 <= response.status < 300:
         raise from_status(response.status, response.headers, body, where)
     text = body.decode("utf-8-sig", "replace").strip()

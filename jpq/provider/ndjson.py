@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator, List
 
-from jpq.provider.base import Message
+from jpq.wire.message import Message
 
 
 def messages(chunks: Iterable[bytes]) -> Iterator[Message]:

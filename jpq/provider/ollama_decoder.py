@@ -29,10 +29,10 @@ from jpq.events.parts import (
 )
 from jpq.events.transcript import parse_tool_call
 from jpq.events.usage import Usage
-from jpq.provider.base import Message
 from jpq.provider.failure import from_error_object
 from jpq.provider.surrogates import REPLACEMENT, has_surrogates, mend_piece, mend_value
 from jpq.provider.wire_reply import ReplyCallIds, count, no_answer, not_json, word
+from jpq.wire.message import Message
 
 _REASONS: Mapping[str, str] = {"stop": STOP, "length": LENGTH}
 # The server was asked for nothing, and did this instead.

@@ -22,7 +22,6 @@ from jpq.events.parts import (
     StreamEvent,
 )
 from jpq.events.usage import Usage
-from jpq.provider.base import Message
 from jpq.provider.failure import from_error_object
 from jpq.provider.openai_chat_blocks import OpenBlocks
 from jpq.provider.openai_chat_fields import (
@@ -35,6 +34,7 @@ from jpq.provider.openai_chat_fields import (
 )
 from jpq.provider.surrogates import has_surrogates
 from jpq.provider.wire_reply import no_answer, not_json, word
+from jpq.wire.message import Message
 
 _DONE = "[DONE]"
 # The field of a delta that goes on with an open text of each kind.

@@ -19,11 +19,11 @@ from jpq.events.parts import (
     StreamEvent,
 )
 from jpq.events.usage import Usage
-from jpq.provider.base import Message
 from jpq.provider.failure import from_error_object
 from jpq.provider.openai_responses_item import STEMS
 from jpq.provider.openai_responses_items import OutputItems
 from jpq.provider.wire_reply import count, no_answer, not_json, word
+from jpq.wire.message import Message
 
 _DONE = "[DONE]"  # sent by OpenRouter, after the end of the response
 _WRITING = frozenset(f"{stem}.{end}" for stem in STEMS for end in ("delta", "done"))

@@ -13,10 +13,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from jpq.conversation.thread import Message, Thread, ThreadText
 from jpq.errors import ConfigError
 from jpq.events.parts import StreamEvent
-from jpq.provider import openai_chat, sse
+from jpq.provider import openai_chat
 from jpq.provider.base import Progress, ProviderRequest, ProviderRow
 from jpq.provider.failure import from_status
 from jpq.provider.scripted_reply import Reply, load_script
+from jpq.wire import sse
 
 _USAGE = {
     "input_tokens": ("prompt_tokens",),

@@ -7,19 +7,19 @@ which looks at stream events and not at bytes, and which aborts the ``Wire`` ins
 from __future__ import annotations
 
 import json
-from typing import Any, Iterator, Mapping, MutableMapping, NamedTuple, Optional, Tuple
+from typing import Iterator, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 from urllib.parse import urljoin, urlsplit
 
 import requests
-import requests.adapters
 import urllib3.exceptions
 
 from jpq import __version__
 from jpq.errors import ErrorKind, StreamError
 from jpq.provider import transport_failure as failure
 from jpq.provider.base import HttpRequest
-from jpq.provider.transport_route import Authorities, authorities_for, proxies_for
-from jpq.provider.transport_wire import Wire, watch
+from jpq.wire.connection import Wire
+from jpq.wire.route import Authorities, authorities_for, proxies_for
+from jpq.wire.session import watched_session
 
 CONNECT_TIMEOUT_S = 10.0
 MAX_REPLY_BYTES = 256 * 1024 * 1024
@@ -31,19 +31,6 @@ _LINGER_S = 0.05
 _LINGER_READS = 16
 # Whatever requests, urllib3, http.client and ssl throw while a request is made.
 _FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
-
-
-class _Adapter(requests.adapters.HTTPAdapter):
-    """requests' own, with connections that tell their Wire about their socket."""
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, **kwargs)
-        watch(self.poolmanager)
-
-    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
-        manager = super().proxy_manager_for(*args, **kwargs)
-        watch(manager)
-        return manager
 
 
 class Response:
@@ -144,11 +131,7 @@ class Transport:
 
     def __init__(self, connect_timeout_s: float = CONNECT_TIMEOUT_S) -> None:
         self._connect_timeout_s = connect_timeout_s
-        self._session = requests.Session()
-        self._session.trust_env = False  # or .netrc would replace the Authorization header
-        self._session.headers.clear()
-        for scheme in ("http://", "https://"):
-            self._session.mount(scheme, _Adapter())
+        self._session = watched_session()
 
     def open(
         self,

@@ -16,7 +16,7 @@ import requests.exceptions
 import urllib3.exceptions
 
 from jpq.errors import ErrorKind, StreamError
-from jpq.provider.transport_route import Authorities
+from jpq.wire.route import Authorities
 
 _NOT_A_URL = (
     requests.exceptions.InvalidURL,

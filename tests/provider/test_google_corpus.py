@@ -15,9 +15,9 @@ from jpq.conversation.stream import ConversationStream
 from jpq.conversation.thread import Origin, Thread, build_thread
 from jpq.events.parts import StreamEvent
 from jpq.events.usage import Usage
-from jpq.provider import sse
 from jpq.provider.base import ProviderRequest, ProviderRow
 from jpq.provider.google import encode, make_decoder, read_response
+from jpq.wire import sse
 from tests.support import corpus
 from tests.support.decoding import Decoded, check_order, collect, decode, pieces
 from tests.support.validators_google import check_request

@@ -22,9 +22,9 @@ from jpq.events.parts import (
 )
 from jpq.events.transcript import OpaqueBlock, ReasoningBlock, TextBlock, ToolCallBlock
 from jpq.events.usage import Usage
-from jpq.provider import sse
 from jpq.provider.base import ProviderRow
 from jpq.provider.google import make_decoder, read_response
+from jpq.wire import sse
 from tests.support.decoding import Decoded, check_order, collect, decode, pieces
 
 ROW = ProviderRow("acme", "google", "https://gemini.test/v1beta")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jpq.provider import ndjson
-from jpq.provider.base import Message
+from jpq.wire.message import Message
 
 DATA = '\ufeff{"a":1}\r\n\n{"b":"\u2028é"}\n  \n{"last":true}'.encode()
 

@@ -25,8 +25,9 @@ from jpq.events.parts import (
 )
 from jpq.events.usage import Usage
 from jpq.provider import ndjson
-from jpq.provider.base import Message, ProviderRow
+from jpq.provider.base import ProviderRow
 from jpq.provider.ollama import make_decoder, read_response
+from jpq.wire.message import Message
 from tests.support.decoding import Decoded, check_order, collect, decode
 
 ROW = ProviderRow("box", "ollama")

@@ -25,8 +25,9 @@ from jpq.events.parts import (
 )
 from jpq.events.transcript import OpaqueBlock, ReasoningBlock
 from jpq.events.usage import Usage
-from jpq.provider.base import Message, ProviderRow
+from jpq.provider.base import ProviderRow
 from jpq.provider.openai_chat import make_decoder, read_response
+from jpq.wire.message import Message
 from tests.support.decoding import Decoded, check_order, collect, decode, pieces
 
 ROW = ProviderRow("test", "openai-chat")

@@ -26,8 +26,9 @@ from jpq.events.parts import (
 )
 from jpq.events.transcript import OpaqueBlock, ReasoningBlock, TextBlock, ToolCallBlock
 from jpq.events.usage import Usage
-from jpq.provider.base import Message, ProviderRow
+from jpq.provider.base import ProviderRow
 from jpq.provider.openai_responses import make_decoder, read_response
+from jpq.wire.message import Message
 from tests.support.decoding import Decoded, check_order, collect, decode, pieces
 
 ROW = ProviderRow("test", "openai-responses")

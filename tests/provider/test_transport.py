@@ -17,7 +17,7 @@ from jpq.errors import ErrorKind, StreamError
 from jpq.provider import transport as transport_module
 from jpq.provider.base import HttpRequest
 from jpq.provider.transport import Response, Transport
-from jpq.provider.transport_wire import Wire
+from jpq.wire.connection import Wire
 from tests.support.server import (
     DROP,
     KEEP,

@@ -12,7 +12,7 @@ import pytest
 from jpq.errors import ErrorKind, StreamError
 from jpq.provider.base import HttpRequest
 from jpq.provider.transport import Transport
-from jpq.provider.transport_wire import Wire
+from jpq.wire.connection import Wire
 from tests.support.server import (
     KEEP,
     LAST_CHUNK,

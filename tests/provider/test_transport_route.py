@@ -16,8 +16,8 @@ from jpq.errors import ErrorKind, StreamError
 from jpq.provider.base import HttpRequest
 from jpq.provider.transport import Transport
 from jpq.provider.transport_failure import Route, shown, while_opening
-from jpq.provider.transport_route import Authorities, is_loopback, proxies_for
-from jpq.provider.transport_wire import Wire
+from jpq.wire.connection import Wire
+from jpq.wire.route import Authorities, is_loopback, proxies_for
 from tests.support.server import LAST_CHUNK, WAIT_S, Server, certificate, chunk, error, head
 
 ANSWER = [head(), chunk(b"ok"), LAST_CHUNK]

@@ -7,8 +7,8 @@ from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional
 from jpq.errors import StreamError
 from jpq.events.parts import Finished, Flush, Part, StreamEvent, ToolArgumentsDelta, ToolCallStarted
 from jpq.events.transcript import ChatResponse, Transcript
-from jpq.provider import sse
 from jpq.provider.base import Decoder
+from jpq.wire import sse
 
 
 class Decoded(NamedTuple):

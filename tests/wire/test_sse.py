@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jpq.provider import sse
-from jpq.provider.base import Message
+from jpq.wire import sse
+from jpq.wire.message import Message
 from tests.support import corpus
 
 # Where jpq differs from the standard on purpose: the case, and what comes out instead.

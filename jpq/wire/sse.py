@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Iterable, Iterator, List, Match, Optional
+from typing import Any, Iterable, Iterator, List, Match, Optional, Tuple
 
 import sseclient
 
-from jpq.provider.base import Message
+from jpq.wire.message import Message
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ERROR_LINE = re.compile(rb"^error:(.*)$", re.MULTILINE)
@@ -44,6 +44,14 @@ def messages(chunks: Iterable[bytes]) -> Iterator[Message]:
         if event.id is not None and "\0" not in event.id:
             last_id = event.id
         yield Message("" if name == "message" else name, event.data, last_id)
+
+
+def resumable(chunks: Iterable[bytes]) -> Iterator[Tuple[Message, Optional[int]]]:
+    """As ``messages``, each with the wait in ms before a reconnection that it asks for, if any."""
+    for event in sseclient.SSEClient(_whole_events(chunks)).events():
+        retry = event.retry or ""
+        wait_ms = int(retry) if retry.isdecimal() and retry.isascii() else None
+        yield Message(event.event, event.data, event.id), wait_ms
 
 
 def _whole_events(chunks: Iterable[bytes]) -> Iterator[bytes]:

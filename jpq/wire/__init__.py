@@ -1,0 +1,1 @@
+"""What every HTTP conversation needs, whoever it is with: sessions, connections, framing."""

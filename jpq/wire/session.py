@@ -1,0 +1,36 @@
+"""Sessions of requests whose connections can be cut, and that add nothing of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import requests
+import requests.adapters
+
+from jpq.wire.connection import watch
+
+
+class _Adapter(requests.adapters.HTTPAdapter):
+    """requests' own, with connections that tell their Wire about their socket."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        watch(self.poolmanager)
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(*args, **kwargs)
+        watch(manager)
+        return manager
+
+
+def watched_session() -> requests.Session:
+    """A session whose requests must be made within ``Wire.carrying_this_thread``.
+
+    ``.netrc``, cookies of the environment and default headers are not used.
+    """
+    session = requests.Session()
+    session.trust_env = False  # or .netrc would replace the Authorization header
+    session.headers.clear()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, _Adapter())
+    return session
