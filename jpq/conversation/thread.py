@@ -19,6 +19,7 @@ from typing import (
     Union,
 )
 
+from jpq.conversation.attachment import PDF, PLAIN_TEXT, from_metadata
 from jpq.conversation.effective import compacted, effective
 from jpq.conversation.event import (
     AssistantMessage,
@@ -85,7 +86,31 @@ class ThreadOpaque(NamedTuple):
     origin: Optional[Origin] = None
 
 
-ThreadBlock = Union[ThreadText, ThreadReasoning, ThreadToolCall, ThreadToolResult, ThreadOpaque]
+class ThreadImage(NamedTuple):
+    """A picture that the person attached; ``data`` is base64."""
+
+    name: str
+    media_type: str
+    data: str
+
+
+class ThreadDocument(NamedTuple):
+    """A PDF that the person attached; ``data`` is base64."""
+
+    name: str
+    media_type: str
+    data: str
+
+
+ThreadBlock = Union[
+    ThreadText,
+    ThreadReasoning,
+    ThreadToolCall,
+    ThreadToolResult,
+    ThreadOpaque,
+    ThreadImage,
+    ThreadDocument,
+]
 
 
 class Message(NamedTuple):
@@ -135,8 +160,9 @@ class _ThreadBuilder:
             event = entry.event
             if isinstance(event, ChatRequest):
                 self._close_assistant()
-                if event.content.strip():
-                    self._push(USER, [ThreadText(event.content)])
+                asked = _asked(event, entry)
+                if asked:
+                    self._push(USER, asked)
             elif isinstance(event, ToolResponse):
                 self._close_assistant()
                 call = self._calls.popleft()
@@ -197,6 +223,22 @@ class _ThreadBuilder:
         if self._messages and self._messages[-1].role == role:
             blocks = [*self._messages.pop().blocks, *blocks]
         self._messages.append(Message(role, tuple(blocks)))
+
+
+def _asked(request: ChatRequest, entry: Entry) -> List[ThreadBlock]:
+    """What the person said and attached."""
+    blocks: List[ThreadBlock] = []
+    if request.content.strip():
+        blocks.append(ThreadText(request.content))
+    for attached in from_metadata(entry.metadata):
+        name, media_type, content = attached
+        if media_type == PLAIN_TEXT:
+            blocks.append(ThreadText(f"{name}:\n\n{content}"))
+        elif media_type == PDF:
+            blocks.append(ThreadDocument(name, media_type, content))
+        else:
+            blocks.append(ThreadImage(name, media_type, content))
+    return blocks
 
 
 def _sendable(block: ThreadBlock) -> Optional[ThreadBlock]:

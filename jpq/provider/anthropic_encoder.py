@@ -10,6 +10,7 @@ from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDef
 from jpq.provider.endpoint import has_version, join
 from jpq.provider.wire_names import valid_name
 from jpq.provider.wire_request import applies, refuse_own_fields, request_headers
+from jpq.provider.wire_thread import prepared, stop_words, wanted_schema
 
 VERSION = "2023-06-01"  # of the API, which has had no other since
 
@@ -24,13 +25,21 @@ _SMALLEST_BUDGET = 1_024
 
 _OWN_FIELDS = ("model", "messages", "stream", "tools", "system", "tool_choice")
 # Options of every API, which have another form here.
-_TRANSLATED = ("max_tokens", "stop", "reasoning_effort", "reasoning_budget", "parallel_tool_calls")
+_TRANSLATED = (
+    "max_tokens",
+    "stop",
+    "reasoning_effort",
+    "reasoning_budget",
+    "parallel_tool_calls",
+    "response_format",
+)
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
 
 def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> HttpRequest:
     """The HTTP request for ``request``. Raises ConfigError for an option that cannot be set."""
     refuse_own_fields(request.options, _OWN_FIELDS, row)
+    request = prepared(request, row)
     hints = bool(row.quirks.get("cache_hints", True))
     body: Dict[str, Any] = {"model": request.model}
     body.update(_options(request, row))
@@ -63,9 +72,16 @@ def _options(request: ProviderRequest, row: ProviderRow) -> Dict[str, Any]:
     options = {name: value for name, value in request.options.items() if value is not None}
     fields = {name: value for name, value in options.items() if name not in _TRANSLATED}
     fields["max_tokens"] = row.quirks.get("max_tokens", MAX_TOKENS)
-    stop = options.get("stop")
+    stop = stop_words(options)
     if stop:
-        fields["stop_sequences"] = [stop] if isinstance(stop, str) else list(stop)
+        fields["stop_sequences"] = stop
+    _, schema = wanted_schema(options)
+    if schema is not None:
+        # "Structured outputs" in Anthropic's documentation; JSON of any shape is not offered.
+        fields["output_config"] = {
+            "format": {"type": "json_schema", "schema": schema},
+            **_table(options.get("output_config")),
+        }
     if "thinking" not in options:
         _add_reasoning(fields, options, applies(row.quirks.get("budget", False), request.model))
     if "max_tokens" in options:
@@ -94,9 +110,12 @@ def _add_reasoning(fields: Dict[str, Any], options: Mapping[str, Any], has_budge
         word = _effort_of(budget) if effort is None else effort
         # Unless asked for it, the newest models send signatures without any text.
         fields["thinking"] = {"type": "adaptive", "display": "summarized"}
-        given = fields.get("output_config")
-        config = given if isinstance(given, dict) else {}
+        config = _table(fields.get("output_config"))
         fields["output_config"] = {"effort": "low" if word == "minimal" else word, **config}
+
+
+def _table(value: Any) -> Dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}
 
 
 def _effort_of(budget: Any) -> str:

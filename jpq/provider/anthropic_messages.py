@@ -8,7 +8,7 @@ goes back unchanged to the model that made it.
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterable, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Union
 
 from jpq.conversation.thread import (
     ASSISTANT,
@@ -16,7 +16,10 @@ from jpq.conversation.thread import (
     Message,
     Origin,
     ThreadBlock,
+    ThreadDocument,
+    ThreadImage,
     ThreadOpaque,
+    ThreadReasoning,
     ThreadText,
     ThreadToolCall,
     ThreadToolResult,
@@ -63,7 +66,6 @@ class _Encoder:
     def __init__(self, request: ProviderRequest, row: ProviderRow) -> None:
         self._thread = request.thread
         self._maker = Origin(row.name, request.model)
-        self._foreign_as_text = row.quirks.get("foreign_reasoning") == "text"
         self._ids = CallIds(invalid=_NOT_IN_IDS)
         blocks = (block for message in self._thread.messages for block in message.blocks)
         own = [
@@ -96,12 +98,12 @@ class _Encoder:
             return (self._result(block),)
         if isinstance(block, ThreadOpaque):
             return (dict(block.data),) if self._is_own(block) else ()
-        if block.origin == self._maker:
-            if block.opaque.get("signature"):  # the API takes no other reasoning back
-                return ({"type": "thinking", "thinking": block.text, **block.opaque},)
-        elif self._foreign_as_text and block.text.strip():
-            return ({"type": "text", "text": f"<thinking>{block.text}</thinking>"},)
-        return ()
+        if isinstance(block, ThreadReasoning):
+            # The API takes no other reasoning back.
+            is_own = block.origin == self._maker and block.opaque.get("signature")
+            thinking = {"type": "thinking", "thinking": block.text, **block.opaque}
+            return (thinking,) if is_own else ()
+        return (_attached(block),)
 
     def _is_own(self, block: ThreadOpaque) -> bool:
         """Whether ``block`` is one of this API's, made by the model that is asked."""
@@ -146,6 +148,14 @@ class _Encoder:
         while kept and kept[-1]["type"] in ("thinking", "redacted_thinking"):
             kept.pop()
         return kept
+
+
+def _attached(block: Union[ThreadImage, ThreadDocument]) -> Block:
+    """A picture or a PDF ("Vision" and "PDF support" in Anthropic's documentation)."""
+    source = {"type": "base64", "media_type": block.media_type, "data": block.data}
+    if isinstance(block, ThreadImage):
+        return {"type": "image", "source": source}
+    return {"type": "document", "source": source, "title": block.name}
 
 
 def _is_server_use(block: Mapping[str, Any]) -> bool:

@@ -17,8 +17,9 @@ from jpq.conversation.thread import (
     Origin,
     Thread,
     ThreadBlock,
+    ThreadDocument,
+    ThreadImage,
     ThreadOpaque,
-    ThreadReasoning,
     ThreadText,
     ThreadToolCall,
     ThreadToolResult,
@@ -64,7 +65,6 @@ def valid_name(name: str) -> str:
 class _Encoder:
     def __init__(self, row: ProviderRow, model: str, signed_calls: bool) -> None:
         self._maker = Origin(row.name, model)
-        self._foreign_as_text = row.quirks.get("foreign_reasoning") == "text"
         self._signed_calls = signed_calls
         self._given_ids: Dict[str, str] = {}  # a call's id in the thread -> Gemini's own
 
@@ -92,10 +92,11 @@ class _Encoder:
             return (self._call(block),)
         if isinstance(block, ThreadToolResult):
             return (self._result(block),)
+        if isinstance(block, (ThreadImage, ThreadDocument)):
+            # "Image understanding" and "Document understanding" in Google's documentation
+            return ({"inlineData": {"mimeType": block.media_type, "data": block.data}},)
         if block.origin == self._maker:
             return _kept(block.data if isinstance(block, ThreadOpaque) else block.opaque)
-        if self._foreign_as_text and isinstance(block, ThreadReasoning) and block.text.strip():
-            return ({"text": f"<thinking>{block.text}</thinking>"},)
         return ()
 
     def _text(self, block: ThreadText) -> Iterable[_Part]:

@@ -10,12 +10,12 @@ from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDef
 from jpq.provider.google_contents import encode_contents, text_content
 from jpq.provider.google_schema import reduce_schema
 from jpq.provider.wire_request import CONTINUE, applies, refuse_own_fields, request_headers
+from jpq.provider.wire_thread import prepared, stop_words, wanted_schema
 
 _OWN_FIELDS = ("model", "contents", "stream", "tools", "toolConfig", "systemInstruction")
 # Options of every API, as Gemini calls them ("GenerationConfig" in the reference).
 _NAMES = {
     "max_tokens": "maxOutputTokens",
-    "stop": "stopSequences",
     "temperature": "temperature",
     "top_p": "topP",
     "top_k": "topK",
@@ -24,7 +24,13 @@ _NAMES = {
 }
 # Options that stand beside generationConfig; every other one is put into it.
 _BODY_FIELDS = ("safetySettings", "cachedContent", "labels", "serviceTier")
-_TRANSLATED = ("reasoning_effort", "reasoning_budget", "response_format", "generationConfig")
+_TRANSLATED = (
+    "stop",
+    "reasoning_effort",
+    "reasoning_budget",
+    "response_format",
+    "generationConfig",
+)
 # Efforts for models that are told a budget of tokens instead ("OpenAI compatibility").
 _BUDGETS = {"none": 0, "minimal": 1_024, "low": 1_024, "medium": 8_192}
 _LARGEST_BUDGET = 24_576
@@ -36,6 +42,7 @@ _MODELS_PATH = re.compile(r"/models(/[^/]*)?$")
 def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> HttpRequest:
     """The HTTP request for ``request``. Raises ConfigError for an option that cannot be set."""
     refuse_own_fields(request.options, _OWN_FIELDS, row)
+    request = prepared(request, row)
     model = request.model.rpartition("/")[2]
     signed = applies(row.quirks.get("signed_calls", False), model)
     contents = encode_contents(request.thread, row, request.model, signed_calls=signed)
@@ -89,12 +96,13 @@ def _options(request: ProviderRequest, by_budget: bool) -> Dict[str, Any]:
     for name, value in options.items():
         if name not in _TRANSLATED and name != "parallel_tool_calls":
             config[_NAMES.get(name, name)] = value
-    if isinstance(config.get("stopSequences"), str):
-        config["stopSequences"] = [config["stopSequences"]]
+    stop = stop_words(options)
+    if stop:
+        config["stopSequences"] = stop
     thinking = _thinking(options, by_budget)
     if thinking:
         config.setdefault("thinkingConfig", thinking)
-    config.update(_response_format(options.get("response_format")))
+    config.update(_response_format(options))
     given = options.get("generationConfig")
     if isinstance(given, dict):
         config.update(given)
@@ -121,13 +129,12 @@ def _thinking(options: Mapping[str, Any], by_budget: bool) -> Dict[str, Any]:
     return {"thinkingLevel": level, "includeThoughts": effort != "none"}
 
 
-def _response_format(value: Any) -> Dict[str, Any]:
+def _response_format(options: Mapping[str, Any]) -> Dict[str, Any]:
     """The option ``response_format`` of chat completions, in Gemini's words."""
-    if not isinstance(value, dict) or value.get("type") not in ("json_object", "json_schema"):
+    wanted, schema = wanted_schema(options)
+    if not wanted:
         return {}
-    described = value.get("json_schema")
-    schema = described.get("schema") if isinstance(described, dict) else None
     config: Dict[str, Any] = {"responseMimeType": "application/json"}
-    if isinstance(schema, dict):
+    if schema is not None:
         config["responseSchema"] = reduce_schema(schema)
     return config

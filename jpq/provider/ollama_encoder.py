@@ -13,14 +13,21 @@ from jpq.conversation.thread import (
     ASSISTANT,
     Origin,
     ThreadBlock,
+    ThreadImage,
     ThreadOpaque,
     ThreadReasoning,
-    ThreadText,
     ThreadToolCall,
     ThreadToolResult,
 )
 from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.wire_request import CONTINUE, refuse_own_fields, request_headers
+from jpq.provider.wire_thread import (
+    function_tool,
+    joined_text,
+    prepared,
+    stop_words,
+    wanted_schema,
+)
 
 _PATH = "/api/chat"
 # People paste the base URL of Ollama's imitation of OpenAI, or the whole address.
@@ -51,12 +58,13 @@ _TRANSLATED = (
 def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> HttpRequest:
     """The HTTP request for ``request``. Raises ConfigError for an option that cannot be set."""
     refuse_own_fields(request.options, _OWN_FIELDS, row)
+    request = prepared(request, row)
     body: Dict[str, Any] = {"model": request.model, "messages": _messages(request, row)}
     body.update(_request_fields(request.options))
     options = _model_options(request.options)
     if options:
         body["options"] = options
-    tools = [_tool(tool) for tool in _offered(request)]
+    tools = [function_tool(tool) for tool in _offered(request)]
     if tools:
         body["tools"] = tools
     body["stream"] = request.stream
@@ -85,21 +93,11 @@ def _request_fields(options: Mapping[str, Any]) -> Dict[str, Any]:
         fields["think"] = {"none": False, "minimal": "low"}.get(effort, effort)
     elif budget is not None:
         fields["think"] = budget != 0
-    wanted = _format(options.get("response_format"))
-    if wanted is not None:
-        fields["format"] = wanted
+    wanted, schema = wanted_schema(options)
+    if wanted:
+        fields["format"] = schema or "json"
     fields.update((n, options[n]) for n in _REQUEST_FIELDS if options.get(n) is not None)
     return fields
-
-
-def _format(response_format: Any) -> Any:
-    """``format`` for what OpenAI calls ``response_format``: ``json``, a schema, or None."""
-    if not isinstance(response_format, dict):
-        return None
-    schema = response_format.get("json_schema")
-    if isinstance(schema, dict) and schema.get("schema"):
-        return schema["schema"]
-    return "json" if response_format.get("type") in ("json_object", "json_schema") else None
 
 
 def _model_options(options: Mapping[str, Any]) -> Dict[str, Any]:
@@ -108,9 +106,9 @@ def _model_options(options: Mapping[str, Any]) -> Dict[str, Any]:
     chosen = {n: value for n, value in options.items() if n not in taken and value is not None}
     if options.get("max_tokens") is not None:
         chosen["num_predict"] = options["max_tokens"]
-    stop = options.get("stop")
+    stop = stop_words(options)
     if stop:
-        chosen["stop"] = [stop] if isinstance(stop, str) else list(stop)
+        chosen["stop"] = stop
     table = options.get("options")
     return {**chosen, **table} if isinstance(table, dict) else chosen
 
@@ -126,12 +124,6 @@ def _offered(request: ProviderRequest) -> Sequence[ToolDefinition]:
     if choice == "none":
         return ()
     return [tool for tool in request.tools if tool.name == choice]
-
-
-def _tool(tool: ToolDefinition) -> Dict[str, Any]:
-    parameters = {"type": "object", "properties": {}, **tool.parameters}
-    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
-    return {"type": "function", "function": function}
 
 
 # Messages
@@ -164,14 +156,16 @@ def _user(blocks: Sequence[ThreadBlock]) -> Iterator[Dict[str, Any]]:
                 "tool_call_id": block.id,
                 "content": block.content,
             }
-    text = _text(blocks)
-    if text:
-        yield {"role": "user", "content": text}
+    images = [block.data for block in blocks if isinstance(block, ThreadImage)]
+    text = joined_text(blocks)
+    if text or images:
+        message: Dict[str, Any] = {"role": "user", "content": text}
+        yield {**message, "images": images} if images else message
 
 
 def _assistant(blocks: Sequence[ThreadBlock], maker: Origin) -> Iterator[Dict[str, Any]]:
     """What the model said; reasoning and pictures only where it was this model that did."""
-    text = _text(blocks)
+    text = joined_text(blocks)
     calls = [block for block in blocks if isinstance(block, ThreadToolCall)]
     if not text and not calls:
         return  # reasoning alone is no message
@@ -193,10 +187,6 @@ def _assistant(blocks: Sequence[ThreadBlock], maker: Origin) -> Iterator[Dict[st
 def _images(block: ThreadBlock) -> Sequence[Any]:
     images = block.data.get("images") if isinstance(block, ThreadOpaque) else None
     return images if isinstance(images, list) else ()
-
-
-def _text(blocks: Sequence[ThreadBlock]) -> str:
-    return "\n\n".join(block.text for block in blocks if isinstance(block, ThreadText))
 
 
 def _call(number: int, call: ThreadToolCall) -> Dict[str, Any]:

@@ -9,25 +9,29 @@ from jpq.conversation.thread import (
     Origin,
     Thread,
     ThreadBlock,
+    ThreadDocument,
+    ThreadImage,
     ThreadOpaque,
     ThreadReasoning,
     ThreadText,
     ThreadToolCall,
     ThreadToolResult,
 )
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow
 from jpq.provider.endpoint import join
 from jpq.provider.wire_request import CONTINUE, refuse_own_fields, request_headers
+from jpq.provider.wire_thread import data_url, function_tool, joined_text, prepared
 
 _OWN_FIELDS = ("model", "messages", "stream", "tools")
 
 
 def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> HttpRequest:
     """The HTTP request for ``request``. Raises ConfigError for an option that cannot be set."""
+    request = prepared(request, row)
     body: Dict[str, Any] = {"model": request.model, "messages": _messages(request, row)}
     body.update(_options(request.options, row))
     if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tools"] = [function_tool(tool) for tool in request.tools]
         if request.tool_choice and row.quirks.get("tool_choice", True):
             body["tool_choice"] = _tool_choice(request.tool_choice)
     body["stream"] = request.stream
@@ -44,12 +48,6 @@ def _options(options: Mapping[str, Any], row: ProviderRow) -> Iterator[Any]:
             name = str(row.quirks.get("max_tokens_field", name))
         if value is not None:
             yield name, value
-
-
-def _tool(tool: ToolDefinition) -> Dict[str, Any]:
-    parameters = dict(tool.parameters) or {"type": "object", "properties": {}}
-    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
-    return {"type": "function", "function": function}
 
 
 def _tool_choice(choice: str) -> Any:
@@ -85,25 +83,35 @@ def _user(blocks: Sequence[ThreadBlock]) -> Iterator[Dict[str, Any]]:
     for block in blocks:
         if isinstance(block, ThreadToolResult):
             yield {"role": "tool", "tool_call_id": block.id, "content": block.content}
-    text = _text(blocks)
+    if any(isinstance(block, (ThreadImage, ThreadDocument)) for block in blocks):
+        yield {"role": "user", "content": [part for b in blocks for part in _parts(b)]}
+        return
+    text = joined_text(blocks)
     if text:
         yield {"role": "user", "content": text}
+
+
+def _parts(block: ThreadBlock) -> Iterator[Dict[str, Any]]:
+    """``block`` as part of a question that holds more than text ("Images and vision" and
+    "File inputs" in OpenAI's documentation)."""
+    if isinstance(block, ThreadText):
+        yield {"type": "text", "text": block.text}
+    elif isinstance(block, ThreadImage):
+        yield {"type": "image_url", "image_url": {"url": data_url(block)}}
+    elif isinstance(block, ThreadDocument):
+        yield {"type": "file", "file": {"filename": block.name, "file_data": data_url(block)}}
 
 
 def _assistant(
     blocks: Sequence[ThreadBlock], reasoning: Mapping[str, Any], maker: Origin
 ) -> Iterator[Dict[str, Any]]:
-    text = _text(blocks)
+    text = joined_text(blocks)
     calls = [_call(block, maker) for block in blocks if isinstance(block, ThreadToolCall)]
     if text or calls:  # reasoning alone is no message
         message: Dict[str, Any] = {"role": "assistant", "content": text or None, **reasoning}
         if calls:
             message["tool_calls"] = calls
         yield message
-
-
-def _text(blocks: Sequence[ThreadBlock]) -> str:
-    return "\n\n".join(block.text for block in blocks if isinstance(block, ThreadText))
 
 
 def _call(call: ThreadToolCall, maker: Origin) -> Dict[str, Any]:
@@ -129,7 +137,9 @@ class _ReasoningRule:
         self._first = 0
         if row.quirks.get("reasoning_turns", "last") != "all":
             asked = [
-                n for n, m in enumerate(thread.messages) if m.role == "user" and _text(m.blocks)
+                n
+                for n, m in enumerate(thread.messages)
+                if m.role == "user" and _is_question(m.blocks)
             ]
             self._first = asked[-1] if asked else 0
 
@@ -147,6 +157,10 @@ class _ReasoningRule:
 
     def _is_mine(self, block: ThreadBlock) -> bool:
         return isinstance(block, (ThreadReasoning, ThreadOpaque)) and block.origin == self._maker
+
+
+def _is_question(blocks: Sequence[ThreadBlock]) -> bool:
+    return any(isinstance(b, (ThreadText, ThreadImage, ThreadDocument)) for b in blocks)
 
 
 def _details(block: ThreadBlock) -> Sequence[Any]:
@@ -168,9 +182,21 @@ def _merged(messages: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
         if last.get("role") != message["role"] or message["role"] == "tool" or "tool_calls" in last:
             merged.append(message)
             continue
-        texts = [text for text in (last["content"], message["content"]) if text]
-        merged[-1] = {**last, **message, "content": "\n\n".join(texts) or None}
+        merged[-1] = {**last, **message, "content": _both(last["content"], message["content"])}
     return merged
+
+
+def _both(first: Any, second: Any) -> Any:
+    """Two contents as one: text, unless one of them is a list of parts."""
+    if not isinstance(first, list) and not isinstance(second, list):
+        return "\n\n".join(text for text in (first, second) if text) or None
+    parts: List[Any] = []
+    for content in (first, second):
+        if isinstance(content, list):
+            parts.extend(content)
+        elif content:
+            parts.append({"type": "text", "text": content})
+    return parts
 
 
 def _continuation(last: Dict[str, Any], prefill: Any) -> List[Dict[str, Any]]:

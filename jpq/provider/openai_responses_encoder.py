@@ -13,6 +13,7 @@ from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDef
 from jpq.provider.endpoint import join
 from jpq.provider.openai_responses_input import input_items
 from jpq.provider.wire_request import applies, refuse_own_fields, request_headers
+from jpq.provider.wire_thread import prepared
 
 _OWN_FIELDS = (
     "model",
@@ -44,6 +45,7 @@ _ENCRYPTED_REASONING = "reasoning.encrypted_content"
 def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> HttpRequest:
     """The HTTP request for ``request``. Raises ConfigError for an option that cannot be set."""
     refuse_own_fields(request.options, _OWN_FIELDS, row)
+    request = prepared(request, row)
     options = {name: value for name, value in request.options.items() if value is not None}
     _refuse_missing(options, row)
     body: Dict[str, Any] = {"model": request.model, "input": input_items(request, row)}

@@ -15,6 +15,8 @@ from jpq.conversation.thread import (
     ASSISTANT,
     Origin,
     ThreadBlock,
+    ThreadDocument,
+    ThreadImage,
     ThreadOpaque,
     ThreadReasoning,
     ThreadText,
@@ -25,6 +27,7 @@ from jpq.provider.base import ProviderRequest, ProviderRow
 from jpq.provider.openai_responses_item import CALL, CUSTOM_CALL, ITEM, REASONING, REFUSED
 from jpq.provider.wire_names import CallIds, valid_name
 from jpq.provider.wire_request import CONTINUE
+from jpq.provider.wire_thread import data_url
 
 Item = Dict[str, Any]
 
@@ -37,7 +40,7 @@ def input_items(request: ProviderRequest, row: ProviderRow) -> List[Item]:
     items = _Encoder(request, row).items()
     prefill = row.quirks.get("prefill", False) and request.stream
     if request.thread.continues and items and not prefill:
-        items.append(_user_message([CONTINUE]))
+        items.append(_user_message([_input_text(CONTINUE)]))
     return items
 
 
@@ -45,7 +48,6 @@ class _Encoder:
     def __init__(self, request: ProviderRequest, row: ProviderRow) -> None:
         self._thread = request.thread
         self._maker = Origin(row.name, request.model)
-        self._foreign_as_text = row.quirks.get("foreign_reasoning") == "text"
         self._ids = CallIds(longest=_LONGEST_CALL_ID)
         self._custom: Set[str] = set()  # ids of the calls that are not function calls
 
@@ -68,18 +70,15 @@ class _Encoder:
                 kind = CUSTOM_CALL if block.id in self._custom else CALL
                 call_id = self._ids.of(block.id)
                 yield {"type": f"{kind}_output", "call_id": call_id, "output": block.content}
-        texts = [block.text for block in blocks if isinstance(block, ThreadText)]
-        if texts:
-            yield _user_message(texts)
+        content = [part for block in blocks for part in _content(block)]
+        if content:
+            yield _user_message(content)
 
     def _assistant(self, block: ThreadBlock) -> Iterator[Item]:
         if isinstance(block, ThreadText):
             yield self._message(block)
         elif isinstance(block, ThreadToolCall):
             yield self._call(block)
-        elif isinstance(block, ThreadReasoning) and block.origin != self._maker:
-            if self._foreign_as_text and block.text.strip():
-                yield _assistant_message(f"<thinking>{block.text}</thinking>")
         elif isinstance(block, (ThreadReasoning, ThreadOpaque)) and block.origin == self._maker:
             item = block.data if isinstance(block, ThreadOpaque) else block.opaque.get(ITEM)
             if isinstance(item, dict) and _goes_back(item):
@@ -114,9 +113,22 @@ def _goes_back(item: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and "call_id" not in item and kind != "mcp_approval_request"
 
 
-def _user_message(texts: Sequence[str]) -> Item:
-    content = [{"type": "input_text", "text": text} for text in texts]
-    return {"type": "message", "role": "user", "content": content}
+def _content(block: ThreadBlock) -> Iterator[Item]:
+    """``block`` as content of a question (guides "Images and vision" and "File inputs")."""
+    if isinstance(block, ThreadText):
+        yield _input_text(block.text)
+    elif isinstance(block, ThreadImage):
+        yield {"type": "input_image", "detail": "auto", "image_url": data_url(block)}
+    elif isinstance(block, ThreadDocument):
+        yield {"type": "input_file", "filename": block.name, "file_data": data_url(block)}
+
+
+def _input_text(text: str) -> Item:
+    return {"type": "input_text", "text": text}
+
+
+def _user_message(content: Sequence[Item]) -> Item:
+    return {"type": "message", "role": "user", "content": list(content)}
 
 
 def _assistant_message(text: str) -> Item:

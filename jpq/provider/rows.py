@@ -33,6 +33,9 @@ _GPT_WITHOUT_REASONING = (
     "ft:gpt-4*",
 )
 
+# OpenAI's models that read text only ("Models", the modalities of each).
+_GPT_WITHOUT_EYES = ("gpt-3.5*", "gpt-4", "gpt-4-0*", "gpt-4-1106*", "o1-mini*", "o3-mini*")
+
 # Google's models before Gemini 3, which are told a budget for their reasoning, and those since,
 # which refuse calls without a signature ("Thinking" and "Thought signatures").
 _GEMINI_BEFORE_3 = ("gemini-1*", "gemini-2*")
@@ -48,6 +51,7 @@ ROWS: Tuple[ProviderRow, ...] = (
         quirks={
             "max_tokens_field": "max_completion_tokens",
             "no_reasoning": _GPT_WITHOUT_REASONING,
+            "text_only": _GPT_WITHOUT_EYES,
         },
     ),
     ProviderRow(
@@ -85,7 +89,11 @@ ROWS: Tuple[ProviderRow, ...] = (
         "https://openrouter.ai/api/v1",
         base_url_env="OPENROUTER_BASE_URL",
         key_env="OPENROUTER_API_KEY",
-        quirks={"reasoning_field": "reasoning_details", "reasoning_turns": "all"},
+        quirks={
+            "reasoning_field": "reasoning_details",
+            "reasoning_turns": "all",
+            "attachments": ("png", "jpeg", "gif", "webp", "pdf"),
+        },
     ),
     ProviderRow(
         "deepseek",
@@ -93,7 +101,7 @@ ROWS: Tuple[ProviderRow, ...] = (
         "https://api.deepseek.com/v1",
         base_url_env="DEEPSEEK_BASE_URL",
         key_env="DEEPSEEK_API_KEY",
-        quirks={"reasoning_field": "reasoning_content"},
+        quirks={"reasoning_field": "reasoning_content", "text_only": True},
     ),
     ProviderRow(
         "groq",
@@ -117,6 +125,7 @@ ROWS: Tuple[ProviderRow, ...] = (
         "https://api.x.ai/v1",
         base_url_env="XAI_BASE_URL",
         key_env="XAI_API_KEY",
+        quirks={"attachments": ("png", "jpeg")},
     ),
     ProviderRow(
         "together",
@@ -131,7 +140,7 @@ ROWS: Tuple[ProviderRow, ...] = (
         "https://api.cerebras.ai/v1",
         base_url_env="CEREBRAS_BASE_URL",
         key_env="CEREBRAS_API_KEY",
-        quirks={"max_tokens_field": "max_completion_tokens"},
+        quirks={"max_tokens_field": "max_completion_tokens", "text_only": True},
     ),
     ProviderRow(
         "perplexity",
@@ -153,13 +162,13 @@ ROWS: Tuple[ProviderRow, ...] = (
         "openai-chat",
         "http://127.0.0.1:8080/v1",
         base_url_env="LLAMACPP_BASE_URL",
-        quirks={"reasoning_field": "reasoning_content"},
+        quirks={"reasoning_field": "reasoning_content", "attachments": ("png", "jpeg", "gif")},
     ),
     ProviderRow(
         "lmstudio", "openai-chat", "http://127.0.0.1:1234/v1", base_url_env="LMSTUDIO_BASE_URL"
     ),
     ProviderRow("vllm", "openai-chat", "http://127.0.0.1:8000/v1", base_url_env="VLLM_BASE_URL"),
     ProviderRow("custom", "openai-chat", base_url_env="CUSTOM_BASE_URL"),
-    ProviderRow("local", "local", quirks={"prefill": True}),
+    ProviderRow("local", "local", quirks={"prefill": True, "text_only": True}),
     ProviderRow("scripted", "scripted"),
 )

@@ -1,12 +1,13 @@
 """The rules that Anthropic publishes for requests to its Messages API, as assertions.
 
 They are from the pages "Messages" (reference), "Define tools", "Handle tool calls",
-"Extended thinking", "Adaptive thinking" and "Prompt caching" of its documentation, and from
-the types of its Python library.
+"Extended thinking", "Adaptive thinking", "Vision", "PDF support" and "Prompt caching" of its
+documentation, and from the types of its Python library.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
@@ -20,6 +21,10 @@ _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _ID = re.compile("[a-zA-Z0-9_-]+")
 _NAME = re.compile("[a-zA-Z0-9_-]{1,128}")
 _MOST_CACHE_HINTS = 4
+_MEDIA_TYPES = {
+    "image": ("image/png", "image/jpeg", "image/gif", "image/webp"),
+    "document": ("application/pdf",),
+}
 _USER_BLOCKS = ("text", "image", "document", "tool_result")
 
 
@@ -73,6 +78,10 @@ def _check_block(block: Mapping[str, Any], role: str) -> None:
     elif kind == "tool_use":
         assert _ID.fullmatch(block["id"]) and _NAME.fullmatch(block["name"])
         assert isinstance(block["input"], dict)
+    elif kind in ("image", "document"):
+        source = block["source"]
+        assert source["type"] == "base64" and base64.b64decode(source["data"], validate=True)
+        assert source["media_type"] in _MEDIA_TYPES[kind]
     elif kind == "tool_result":
         content = block.get("content")
         assert content is None or content.strip()

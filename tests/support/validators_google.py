@@ -7,6 +7,7 @@ Gemini API's documentation, and for ``anyOf`` from Vertex AI's.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from typing import Any, Dict, List, Mapping, Sequence
@@ -37,6 +38,7 @@ _SCHEMA_FIELDS = {
     "maxLength", "maxProperties", "maximum", "minItems", "minLength", "minProperties", "minimum",
     "nullable", "pattern", "properties", "propertyOrdering", "required", "title", "type",
 }  # fmt: skip
+_MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "application/pdf")
 _TYPES = {"string", "number", "integer", "boolean", "array", "object"}
 _NAME = re.compile("[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 
@@ -81,6 +83,10 @@ def _check_part(part: Mapping[str, Any], role: str) -> None:
     if "text" in part:
         assert isinstance(part["text"], str)
         assert part["text"].strip() or "thoughtSignature" in part, "a blank text"
+    if "inlineData" in part and role == "user":
+        data = part["inlineData"]
+        assert set(data) == {"mimeType", "data"} and data["mimeType"] in _MEDIA_TYPES
+        assert base64.b64decode(data["data"], validate=True)
     call, response = part.get("functionCall"), part.get("functionResponse")
     if call is not None:
         assert role == "model" and set(call) <= {"name", "args", "id"}

@@ -7,6 +7,7 @@ the types of its Python library, and the messages of the API's own errors.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from typing import Any, List, Mapping, Sequence, Set
@@ -21,6 +22,7 @@ _NAME = re.compile("[a-zA-Z0-9_-]{1,128}")
 _LONGEST_CALL_ID = 64
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _OUTPUTS = {f"{call}_output": call for call in _CALLS}
+_FILES = {"input_image": "image_url", "input_file": "file_data"}
 _PHASES = (None, "commentary", "final_answer")
 # Items that the client would have to answer, which no request of jpq does.
 _WAITING = ("local_shell_call", "shell_call", "computer_call", "apply_patch_call")
@@ -63,6 +65,12 @@ def _check_message(item: Mapping[str, Any]) -> None:
     assert item.get("phase") in _PHASES
     assert item["role"] == "assistant" or set(item) == {"type", "role", "content"}
     for part in item["content"]:
+        if part["type"] in _FILES:
+            assert item["role"] == "user"
+            media_type, _, data = part[_FILES[part["type"]]].partition(";base64,")
+            assert base64.b64decode(data, validate=True)
+            assert (part["type"] == "input_file") == (media_type == "data:application/pdf")
+            continue
         if item["role"] == "user":
             assert part["type"] == "input_text"
         else:

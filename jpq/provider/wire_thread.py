@@ -1,0 +1,134 @@
+"""What is done to a thread before any API encodes it, and pieces that several of them share."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+
+from jpq.conversation.attachment import Attachment, kind_of
+from jpq.conversation.thread import (
+    Message,
+    Origin,
+    Thread,
+    ThreadBlock,
+    ThreadDocument,
+    ThreadImage,
+    ThreadReasoning,
+    ThreadText,
+)
+from jpq.errors import BadInputError
+from jpq.provider.base import ModelRef, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.wire_request import applies
+
+_IMAGES = ("png", "jpeg", "gif", "webp")
+# Kinds of attachments that each API takes; the quirk ``attachments`` of a row says otherwise.
+# Sources are in docs/providers.md. Text goes to all of them.
+_TAKEN: Mapping[str, Sequence[str]] = {
+    "openai-chat": _IMAGES,
+    "openai-responses": (*_IMAGES, "pdf"),
+    "anthropic": (*_IMAGES, "pdf"),
+    "google": ("png", "jpeg", "webp", "pdf"),
+    "ollama": ("png", "jpeg", "webp"),
+    "scripted": (*_IMAGES, "pdf"),
+}
+
+
+def taken_kinds(row: ProviderRow, model: str) -> Tuple[str, ...]:
+    """The kinds of attachments besides text that ``model`` of this provider can be sent."""
+    if applies(row.quirks.get("text_only", False), model):
+        return ()
+    kinds: Sequence[str] = row.quirks.get("attachments", _TAKEN.get(row.api, ()))
+    return tuple(kinds)
+
+
+def check_attachments(attachments: Iterable[Attachment], row: ProviderRow, model: ModelRef) -> None:
+    """Raise BadInputError for the first that ``model`` cannot be sent."""
+    kinds = taken_kinds(row, model.model)
+    for attached in attachments:
+        if attached.kind != "text" and attached.kind not in kinds:
+            raise BadInputError(
+                f"{model} cannot be sent {attached.name!r}: it takes {_listed(kinds)}.",
+                hint=f"Leave it out, or choose another model with -m. If {row.name} does take it: "
+                f"jpq config set providers.{row.name}.quirks.attachments '[\"{attached.kind}\"]'",
+            )
+
+
+def prepared(request: ProviderRequest, row: ProviderRow) -> ProviderRequest:
+    """``request`` with a thread that its model can be sent.
+
+    Reasoning that another model made is left out, or becomes text where the quirk
+    ``foreign_reasoning`` says so. What was attached earlier for a model that could be sent
+    it, and this one cannot, becomes a note.
+    """
+    thread = request.thread
+    rule = _Rule(
+        Origin(row.name, request.model),
+        row.quirks.get("foreign_reasoning") == "text",
+        taken_kinds(row, request.model),
+    )
+    messages = tuple(
+        Message(message.role, tuple(kept for b in message.blocks for kept in rule.blocks(b)))
+        for message in thread.messages
+    )
+    return request._replace(thread=Thread(thread.system, messages, thread.continues))
+
+
+class _Rule:
+    def __init__(self, maker: Origin, foreign_as_text: bool, kinds: Sequence[str]) -> None:
+        self._maker = maker
+        self._foreign_as_text = foreign_as_text
+        self._kinds = kinds
+
+    def blocks(self, block: ThreadBlock) -> Sequence[ThreadBlock]:
+        """What is sent for ``block``."""
+        if isinstance(block, ThreadReasoning) and block.origin != self._maker:
+            if self._foreign_as_text and block.text.strip():
+                return (ThreadText(f"<thinking>{block.text}</thinking>"),)
+            return ()
+        if isinstance(block, (ThreadImage, ThreadDocument)) and not self._takes(block):
+            note = f"({block.name} was attached here; this model cannot be sent it.)"
+            return (ThreadText(note),)
+        return (block,)
+
+    def _takes(self, block: Union[ThreadImage, ThreadDocument]) -> bool:
+        return kind_of(block.media_type) in self._kinds
+
+
+def joined_text(blocks: Sequence[ThreadBlock]) -> str:
+    """The texts among ``blocks``, a blank line apart."""
+    return "\n\n".join(block.text for block in blocks if isinstance(block, ThreadText))
+
+
+def data_url(block: Union[ThreadImage, ThreadDocument]) -> str:
+    """The content of ``block`` as a ``data:`` URL."""
+    return f"data:{block.media_type};base64,{block.data}"
+
+
+def function_tool(tool: ToolDefinition) -> Dict[str, Any]:
+    """``tool`` as chat completions and their imitators are told of it."""
+    parameters = {"type": "object", "properties": {}, **tool.parameters}
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def stop_words(options: Mapping[str, Any]) -> List[str]:
+    """The option ``stop`` as a list."""
+    stop = options.get("stop") or ()
+    return [stop] if isinstance(stop, str) else list(stop)
+
+
+def wanted_schema(options: Mapping[str, Any]) -> Tuple[bool, Optional[Mapping[str, Any]]]:
+    """Whether the option ``response_format`` asks for JSON, and the schema that it must have.
+
+    The option is as in chat completions: ``{"type": "json_schema", "json_schema":
+    {"name": ..., "schema": ...}}``, or ``{"type": "json_object"}``.
+    """
+    value = options.get("response_format")
+    if not isinstance(value, dict) or value.get("type") not in ("json_object", "json_schema"):
+        return False, None
+    described = value.get("json_schema")
+    schema = described.get("schema") if isinstance(described, dict) else None
+    return True, schema if isinstance(schema, dict) and schema else None
+
+
+def _listed(kinds: Sequence[str]) -> str:
+    return ", ".join(["text", *kinds]) if kinds else "text only"

@@ -1,0 +1,251 @@
+"""A conversation that changes its model and its provider in the middle, in every direction.
+
+Each API's conversation holds what it alone can make (signed, redacted and encrypted reasoning,
+parallel calls, ids in its own style) and what all of them share (pictures, PDFs, text). Sent to
+any of the five, it keeps that API's rules; what is opaque comes back to its maker only.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jpq.conversation.attachment import as_metadata, recognised
+from jpq.conversation.event import (
+    AssistantMessage,
+    AssistantOpaque,
+    AssistantReasoning,
+    ChatRequest,
+    Draft,
+    ToolCall,
+    ToolResponse,
+)
+from jpq.conversation.stream import ConversationStream
+from jpq.conversation.thread import Origin, Thread, build_thread
+from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.registry import load_api
+from tests.support import (
+    validators_anthropic,
+    validators_chat,
+    validators_google,
+    validators_ollama,
+    validators_responses,
+)
+
+CHECKS: Mapping[str, Callable[[Any], None]] = {
+    "openai-chat": validators_chat.check_request,
+    "openai-responses": validators_responses.check_request,
+    "anthropic": validators_anthropic.check_request,
+    "google": lambda body: validators_google.check_request(body, signed_calls=True),
+    "ollama": validators_ollama.check_request,
+}
+APIS = tuple(CHECKS)
+QUIRKS: Mapping[str, Dict[str, Any]] = {
+    "openai-chat": {
+        "reasoning_field": "reasoning_details",
+        "reasoning_turns": "all",
+        "attachments": ("png", "jpeg", "gif", "webp", "pdf"),
+    },
+    "google": {"signed_calls": True},
+}
+TOOL = ToolDefinition("look", "Looks", {"type": "object", "properties": {"at": {}}})
+PNG = recognised("dot.png", b"\x89PNG\r\n\x1a\n-pixels-")
+GIF = recognised("dot.gif", b"GIF89a-pixels-")
+PAPER = recognised("paper.pdf", b"%PDF-1.7 pages")
+NOTES = recognised("notes.txt", "Grüße".encode())
+assert PNG and GIF and PAPER and NOTES
+ATTACHED = as_metadata([PNG, GIF, PAPER, NOTES])
+
+# What each API alone can read: the blocks of an answer, with the secrets in them.
+REASONED: Mapping[str, Sequence[Draft]] = {
+    "openai-chat": [
+        Draft(
+            AssistantReasoning("Let me think."),
+            {
+                "opaque": {
+                    "reasoning_details": [
+                        {"type": "reasoning.text", "text": "Let me think.", "signature": "SECRET-1"}
+                    ]
+                }
+            },
+        ),
+        Draft(
+            AssistantOpaque(
+                {"reasoning_details": [{"type": "reasoning.encrypted", "data": "SECRET-2"}]}
+            )
+        ),
+    ],
+    "openai-responses": [
+        Draft(
+            AssistantReasoning("Let me think."),
+            {
+                "opaque": {
+                    "item": {
+                        "type": "reasoning",
+                        "id": "rs_1",
+                        "summary": [{"type": "summary_text", "text": "Let me think."}],
+                        "encrypted_content": "SECRET-1",
+                    }
+                }
+            },
+        ),
+        Draft(
+            AssistantOpaque(
+                {
+                    "type": "reasoning",
+                    "id": "rs_2",
+                    "summary": [],
+                    "encrypted_content": "SECRET-2",
+                }
+            )
+        ),
+    ],
+    "anthropic": [
+        Draft(AssistantReasoning("Let me think."), {"opaque": {"signature": "SECRET-1"}}),
+        Draft(AssistantOpaque({"type": "redacted_thinking", "data": "SECRET-2"})),
+    ],
+    "google": [
+        Draft(
+            AssistantReasoning("Let me think."),
+            {
+                "opaque": {
+                    "parts": [
+                        {
+                            "text": "Let me think.",
+                            "thought": True,
+                            "thoughtSignature": "SECRET-1",
+                        }
+                    ]
+                }
+            },
+        ),
+        Draft(AssistantOpaque({"thoughtSignature": "SECRET-2"})),
+    ],
+    "ollama": [
+        Draft(AssistantReasoning("Let me think. SECRET-1")),
+        Draft(AssistantOpaque({"images": ["U0VDUkVULTI="]})),  # SECRET-2
+    ],
+}
+IDS: Mapping[str, Sequence[str]] = {
+    "openai-chat": ("call_Ab1", "call_Cd2"),
+    "openai-responses": ("call_" + "x" * 70, "call_" + "x" * 71),
+    "anthropic": ("toolu_01", "toolu_02"),
+    "google": ("call_5ed72aa1_1", "fc/ü:2"),
+    "ollama": ("call_0", "8f1d-22"),
+}
+
+
+def row(api: str, name: str = "acme", **quirks: Any) -> ProviderRow:
+    url = "http://api.acme.test" if api == "ollama" else "https://api.acme.test/v1"
+    return ProviderRow(name, api, url, quirks={**QUIRKS.get(api, {}), **quirks})
+
+
+def turn(api: str, origin: Origin, question: str = "What is this?") -> List[Draft]:
+    """A turn that ``origin``, a model behind ``api``, answered in two cycles."""
+    made = origin._asdict()
+    signed = {"thoughtSignature": "SECRET-3"} if api == "google" else {}
+    blocks = [*REASONED[api], Draft(AssistantMessage("I look twice."))]
+    first, second = IDS[api]
+    suffix = question[-1]
+    calls = [
+        Draft(ToolCall(first + suffix, "look", {"at": 1}), {"opaque": signed} if signed else {}),
+        Draft(ToolCall(second + suffix, "look", {"at": "Zoë"})),
+    ]
+    answered = [
+        Draft(ToolResponse(first + suffix, "a dot")),
+        Draft(ToolResponse(second + suffix, "nothing there", is_error=True)),
+    ]
+    end = [*REASONED[api], Draft(AssistantMessage("A dot."))]
+    said = [d._replace(metadata={**made, **d.metadata}) for d in [*blocks, *calls]]
+    return [
+        Draft(ChatRequest(question), ATTACHED),
+        *said,
+        *answered,
+        *(d._replace(metadata={**made, **d.metadata}) for d in end),
+    ]
+
+
+def thread_of(drafts: Sequence[Draft]) -> Thread:
+    stream = ConversationStream()
+    for draft in drafts:
+        stream.append(draft)
+    return build_thread(stream.entries, "Be brief.")
+
+
+def sent(api: str, thread: Thread, to: ProviderRow, model: str = "m1") -> str:
+    """The body that ``api`` is sent, which keeps its rules."""
+    body = load_api(api).encode(ProviderRequest(model, thread, (TOOL,)), to, None).body
+    CHECKS[api](body)
+    return json.dumps(body, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("to", APIS)
+@pytest.mark.parametrize("made_by", APIS)
+def test_any_api_takes_a_conversation_of_any_other(made_by: str, to: str) -> None:
+    drafts = turn(made_by, Origin("maker", "m9"))
+    body = sent(to, thread_of([*drafts, Draft(ChatRequest("And now?"))]), row(to))
+    assert "SECRET" not in body and "U0VDUkVULTI=" not in body
+    assert "I look twice." in body and "A dot." in body and "And now?" in body
+    assert "nothing there" in body and "Zoë" in body and "Grüße" in body
+    assert PNG is not None and PNG.content in body
+
+
+@pytest.mark.parametrize("to", APIS)
+@pytest.mark.parametrize("made_by", APIS)
+def test_opaque_data_returns_to_its_maker_after_an_excursion(made_by: str, to: str) -> None:
+    """A, then B, then A again: each gets back what it made, and nothing of the other."""
+    home, abroad = Origin("home", "m1"), Origin("abroad", "m1")
+    drafts = [
+        *turn(made_by, home, "Question 1"),
+        *turn(to, abroad, "Question 2"),
+        Draft(ChatRequest("And now?")),
+    ]
+    thread = thread_of(drafts)
+    back = sent(made_by, thread, row(made_by, "home"))
+    there = sent(to, thread, row(to, "abroad"))
+    for body, api in ((back, made_by), (there, to)):
+        secrets = ["SECRET-1", "U0VDUkVULTI=" if api == "ollama" else "SECRET-2"]
+        for secret in secrets:
+            # Once a cycle, two cycles: those of this maker's turn and of no other.
+            assert body.count(secret) == 2, f"{secret} of {api}"
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_another_model_of_the_same_provider_gets_no_opaque_data(api: str) -> None:
+    drafts = [*turn(api, Origin("acme", "m1")), Draft(ChatRequest("And now?"))]
+    assert "SECRET" not in sent(api, thread_of(drafts), row(api), model="m2")
+
+
+@pytest.mark.parametrize("to", APIS)
+def test_foreign_reasoning_is_text_where_the_row_says_so(to: str) -> None:
+    drafts = [*turn("anthropic", Origin("maker", "m9")), Draft(ChatRequest("And now?"))]
+    body = sent(to, thread_of(drafts), row(to, foreign_reasoning="text"))
+    assert body.count("<thinking>Let me think.</thinking>") == 2
+    assert "SECRET" not in body
+
+
+@pytest.mark.parametrize("to", APIS)
+def test_what_a_model_cannot_be_sent_any_more_becomes_a_note(to: str) -> None:
+    drafts = [*turn("openai-chat", Origin("maker", "m9")), Draft(ChatRequest("And now?"))]
+    body = sent(to, thread_of(drafts), row(to, text_only=True))
+    assert PNG is not None and PNG.content not in body
+    assert "(dot.png was attached here; this model cannot be sent it.)" in body
+    assert "(paper.pdf was attached here; this model cannot be sent it.)" in body
+    assert "Grüße" in body, "text goes to every model"
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(APIS), st.integers(0, 2)), min_size=1, max_size=4),
+    st.sampled_from(APIS),
+)
+@settings(deadline=None)
+def test_any_path_through_the_apis_ends_in_a_valid_request(path: Any, to: str) -> None:
+    drafts: List[Draft] = []
+    for number, (api, cut) in enumerate(path):
+        drafts += turn(api, Origin(f"p{api}", "m1"), f"Question {number}")[: 10 - 3 * cut]
+    drafts.append(Draft(ChatRequest("And now?")))
+    sent(to, thread_of(drafts), row(to))
