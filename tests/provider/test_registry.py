@@ -59,7 +59,7 @@ def test_overrides_are_laid_over_the_built_in_row() -> None:
     assert row.base_url == "https://proxy.test/v1"
     assert (row.key_env, row.key_cmd) == ("MY_KEY", ("pass", "show", "x"))
     assert (row.headers, row.ca_bundle) == ({"X-Org": "acme"}, "/ca.pem")
-    assert row.quirks == {"max_tokens_field": "max_completion_tokens", "prefill": True}
+    assert row.quirks["prefill"] and row.quirks["max_tokens_field"] == "max_completion_tokens"
     assert row.api == "openai-chat"
 
 

@@ -1,0 +1,85 @@
+"""Fetches one thing from a URL that a person named, or within a time limit from a provider."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Iterator, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from jpq.errors import BadInputError, ErrorKind, StreamError
+from jpq.provider.base import HttpRequest
+from jpq.provider.transport import Transport
+from jpq.provider.transport_failure import shown
+from jpq.wire.connection import Wire
+
+FETCH_TIMEOUT_S = 30.0
+_MAX_REDIRECTS = 5
+_REDIRECTS = (301, 302, 303, 307, 308)
+
+
+class Fetched(NamedTuple):
+    """What a URL holds; ``url`` is where it was found in the end."""
+
+    url: str
+    body: bytes
+
+
+@contextlib.contextmanager
+def within(wire: Wire, timeout_s: float, what: str, where: str) -> Iterator[None]:
+    """Abort ``wire`` after ``timeout_s`` seconds, and raise StreamError that ``what`` is late."""
+    late = threading.Event()
+
+    def give_up() -> None:
+        late.set()
+        wire.abort()
+
+    timer = threading.Timer(timeout_s, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except StreamError as error:
+        if late.is_set():
+            message = f"{what} did not come within {timeout_s:g} s."
+            raise StreamError(ErrorKind.STALLED, message, where=where) from error
+        raise
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def fetch(
+    url: str, transport: Transport, max_bytes: int, timeout_s: float = FETCH_TIMEOUT_S
+) -> Fetched:
+    """The content of ``url`` (http or https), as the person's own request: without any key.
+
+    Redirects are followed. Raises BadInputError where the server does not hand it out or it
+    is larger than ``max_bytes``, StreamError where the server cannot be reached or is slow.
+    """
+    wire, where = Wire(), shown(url)
+    with within(wire, timeout_s, "The attachment", where):
+        for _ in range(_MAX_REDIRECTS + 1):
+            request = HttpRequest(url, {}, {}, method="GET")
+            with transport.open(request, wire, where=where) as response:
+                if response.status in _REDIRECTS and response.headers.get("Location"):
+                    url = urljoin(url, response.headers["Location"])
+                    if urlsplit(url).scheme in ("http", "https"):
+                        continue
+                if response.status != 200:
+                    raise _refused(f"the server answers with status {response.status}", where)
+                return Fetched(url, _bounded(response.chunks(), max_bytes, where))
+    raise _refused(f"the server redirects more than {_MAX_REDIRECTS} times", where)
+
+
+def _bounded(chunks: Iterator[bytes], max_bytes: int, where: str) -> bytes:
+    body = bytearray()
+    for chunk in chunks:
+        body += chunk
+        if len(body) > max_bytes:
+            raise _refused(f"it is larger than {max_bytes // 1_000_000} MB", where)
+    return bytes(body)
+
+
+def _refused(why: str, where: str) -> BadInputError:
+    return BadInputError(f"The attachment cannot be fetched: {why}.", where=where)
