@@ -8,6 +8,7 @@ import subprocess
 import sys
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
+from jpq.store.library import Library
 from tests.support.server import Server
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -154,8 +155,7 @@ def script(folder: object, *replies: str) -> str:
 def conversations(home: Optional[str] = None) -> List[str]:
     """The folders of the saved conversations, the oldest first."""
     folder = os.path.join(home or os.environ["JPQ_HOME"], "data", "conversations")
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    return [os.path.join(folder, name) for name in names]
+    return [Library(folder).path(id) for id in Library(folder).ids()]
 
 
 def entries(folder: str) -> List[Dict[str, Any]]:
