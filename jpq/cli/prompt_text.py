@@ -25,8 +25,9 @@ def gather_prompt(
     interactive: bool,
     tell: Callable[[str], None],
     tell_after_s: float = _TELL_AFTER_S,
+    may_be_blank: bool = False,
 ) -> str:
-    """The text to send; never blank.
+    """The text to send; never blank, unless that is allowed.
 
     With words given, a pipe that stays silent is given up after ``wait_s`` seconds; the
     word ``-`` waits for stdin without limit. ``tell`` gets lines for the person, one of
@@ -43,9 +44,14 @@ def gather_prompt(
     if not blocks and not explicit and interactive and (stdin is None or stdin.isatty()):
         blocks = [_ask(stdin, environ, tell)]
     prompt = "\n\n".join(block.strip("\n") for block in blocks)
-    if not prompt.strip():
+    if not prompt.strip() and not may_be_blank:
         raise UsageError("There is no question.", hint=USAGE_HINT)
     return prompt
+
+
+def read_stdin(stdin: BinaryIO, tell: Callable[[str], None]) -> bytes:
+    """All that stdin holds, however long that takes. Raises BadInputError."""
+    return _Pipe(stdin, tell, _TELL_AFTER_S).read(None)
 
 
 class _Pipe:

@@ -45,6 +45,10 @@ class _QueryParser(argparse.ArgumentParser):
         parsed.words = [*parsed.words, *after]
         if parsed.retry and parsed.words:
             self.error("--retry asks the last question again and takes no words")
+        if parsed.retry and parsed.attach:
+            self.error("--retry asks the last question again and takes no attachments")
+        if "-" in parsed.attach and "-" in parsed.words:
+            self.error("stdin is either attached (-a -) or part of the question (-)")
         if parsed.retry and parsed.ephemeral:
             self.error("--retry goes on with a saved turn, and --ephemeral saves nothing")
         return parsed
@@ -83,6 +87,14 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
 def _add_common(group: Any) -> None:
     group.add_argument("-m", "--model", metavar="MODEL", help="PROVIDER/MODEL or an alias")
     group.add_argument("-s", "--system", metavar="TEXT", help="system prompt, or @FILE")
+    group.add_argument(
+        "-a",
+        "--attach",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="text, image or PDF: a path, a URL, or - for stdin (repeat)",
+    )
     which = group.add_mutually_exclusive_group()
     which.add_argument(
         "-c",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
@@ -13,6 +14,7 @@ from jpq.cli.prompt_text import gather_prompt
 from jpq.cli.trust_prompt import ask_trust
 from jpq.config.load import Config, load_config
 from jpq.config.secrets import Secrets
+from jpq.conversation.attachment import as_metadata
 from jpq.conversation.event import ChatRequest, ConfigDelta, Draft
 from jpq.conversation.stream import ConversationStream
 from jpq.conversation.thread import Origin
@@ -89,14 +91,15 @@ def prepare(
     # All that can be found wrong is, before anybody types a question that would be lost.
     model = parse_model(config["model"], config.table("aliases"))
     provider = open_provider(model, config, env.paths, env.environ, learn_key=secrets.add)
+    attached = _attached(args, env, config, model)
     prompt = "" if args.retry else _gather(args, env, config, asks)
     _get_ready(args, env, provider, model)
     if saved is None:
         journal = _create(args, env, library, model, chosen, prompt)
-        return Query(config, model, provider, journal, [Draft(ChatRequest(prompt))])
+        return Query(config, model, provider, journal, [Draft(ChatRequest(prompt), attached)])
     journal = _going_on(args, env, library, saved, config["conversation.lock_wait_s"])
     try:
-        requests = _following(args, journal, chosen, prompt)
+        requests = _following(args, journal, chosen, Draft(ChatRequest(prompt), attached))
     except BaseException:
         journal.close()
         raise
@@ -117,7 +120,7 @@ def _following(
     args: argparse.Namespace,
     journal: Journal,
     chosen: Mapping[str, Any],
-    prompt: str,
+    question: Draft,
 ) -> List[Draft]:
     """What is added to a conversation that goes on: new settings and the question."""
     if args.retry:
@@ -125,7 +128,7 @@ def _following(
     own = journal.stream.config()
     changes = {key: value for key, value in chosen.items() if own.get(key) != value}
     requests = [Draft(ConfigDelta(changes))] if changes else []
-    return requests + ([Draft(ChatRequest(prompt))] if prompt else [])
+    return requests if args.retry else [*requests, question]
 
 
 def _load(
@@ -195,10 +198,23 @@ def _text_or_file(text: str, env: Environment) -> str:
         ) from error
 
 
+def _attached(
+    args: argparse.Namespace, env: Environment, config: Config, model: ModelRef
+) -> Mapping[str, Any]:
+    """The metadata of a question with attachments."""
+    if not args.attach:
+        return {}
+    attach = importlib.import_module("jpq.cli.attach")  # few questions have any
+    attachments = attach.gather_attachments(args.attach, env, config, model, _teller(args, env))
+    metadata: Mapping[str, Any] = as_metadata(attachments)
+    return metadata
+
+
 def _gather(args: argparse.Namespace, env: Environment, config: Config, asks: bool) -> str:
     return gather_prompt(
         args.words,
-        env.stdin,
+        None if "-" in args.attach else env.stdin,
+        may_be_blank=bool(args.attach),
         wait_s=config["input.stdin_wait_s"],
         environ=env.environ,
         interactive=asks,
