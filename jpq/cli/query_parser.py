@@ -11,7 +11,7 @@ from jpq.errors import UsageError
 
 _EPILOG = """\
 commands (jpq COMMAND --help says more; jpq query ls asks the word "ls"):
-  conversation (c), models, keys, config, doctor
+  conversation (c), models, keys, tools, config, render, doctor
 
 examples:
   jpq "Why is the sky blue?"
@@ -45,6 +45,8 @@ class _QueryParser(argparse.ArgumentParser):
         parsed.words = [*parsed.words, *after]
         if parsed.retry and parsed.words:
             self.error("--retry asks the last question again and takes no words")
+        if parsed.tool and parsed.no_tools:
+            self.error("-t offers tools and -T offers none; choose one of them")
         if parsed.retry and parsed.attach:
             self.error("--retry asks the last question again and takes no attachments")
         if "-" in parsed.attach and "-" in parsed.words:
@@ -116,6 +118,21 @@ def _add_common(group: Any) -> None:
         action="append",
         default=[],
         help="model option, such as temperature=0.2 (repeat)",
+    )
+    group.add_argument(
+        "-t",
+        "--tool",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="offer this tool, or those a glob matches (repeat)",
+    )
+    group.add_argument("-T", "--no-tools", action="store_true", help="offer no tool")
+    group.add_argument(
+        "--tool-choice", metavar="HOW", help="auto, required, none, or the tool to call"
+    )
+    group.add_argument(
+        "-y", "--yes", action="store_true", help="run tools without asking, where run = ask"
     )
     group.add_argument("-h", "--help", action="help", help="show this and exit")
     group.add_argument(

@@ -22,10 +22,11 @@ class Command(NamedTuple):
 # A first word that is one of these names is that command; everything else is a query.
 COMMANDS = {
     "query": Command("jpq.cli.query_parser", "jpq.cli.query_cmd"),
-    "conversation": Command("jpq.cli.conversation_cmd", "jpq.cli.conversation_cmd"),
+    "conversation": Command("jpq.cli.conversation_parser", "jpq.cli.conversation_cmd"),
     "models": Command("jpq.cli.models_cmd", "jpq.cli.models_cmd"),
     "keys": Command("jpq.cli.keys_cmd", "jpq.cli.keys_cmd"),
     "config": Command("jpq.cli.config_cmd", "jpq.cli.config_cmd"),
+    "render": Command("jpq.cli.render_cmd", "jpq.cli.render_cmd"),
     "doctor": Command("jpq.cli.doctor_cmd", "jpq.cli.doctor_cmd"),
 }
 ALIASES = {"q": "query", "c": "conversation"}

@@ -8,6 +8,7 @@ import re
 
 import pytest
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import isPunctChar
 
 from jpq.render.markdown.formatter import MarkdownFormatter
 from jpq.render.markdown.marks import Marks
@@ -35,8 +36,12 @@ MARKS = Marks(
 
 # Examples whose visible text is not the reference's, and why. There is room for 3%.
 EXCEPTIONS = {}
+if not isPunctChar("\u20ac"):
+    # markdown-it-py 3, the last for Python 3.8, follows an older CommonMark.
+    EXCEPTIONS[354] = "currency signs are letters there"
+    EXCEPTIONS[625] = EXCEPTIONS[626] = "comments must not hold two hyphens there"
 
-DOCUMENTS = [name for name in corpus.files("markdown", "", ".md")]
+DOCUMENTS = corpus.files("markdown", "", ".md")
 
 
 def examples():

@@ -26,6 +26,7 @@ NOT_LAST = "\uff08\u300c\u300e\u3010\u300a\u3008\u3014\uff3b\uff5b"
 _NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2030-\u205e]*")
 
 _PIECES = re.compile(f"[{WIDE}]|[^{WIDE}]+")
+_IS_WIDE = re.compile(f"[{WIDE}]")
 
 
 def width(text: str, last: str = "") -> int:
@@ -44,11 +45,17 @@ def width(text: str, last: str = "") -> int:
     return columns
 
 
-def pieces(word: str) -> Iterator[Tuple[str, bool]]:
-    """``word`` in pieces between which lines may end, and whether each is a wide character."""
+def pieces(word: str) -> Iterator[str]:
+    """``word`` in pieces: each character of a script without blanks alone."""
     for found in _PIECES.finditer(word):
-        piece = found.group()
-        yield piece, len(piece) == 1 and width(piece) == 2
+        yield found.group()
+
+
+def may_end_between(last: str, following: str) -> bool:
+    """Whether a line may end between two characters of a word."""
+    if not (_IS_WIDE.match(last) or _IS_WIDE.match(following)):
+        return False
+    return following not in NOT_FIRST and last not in NOT_LAST
 
 
 @functools.lru_cache(maxsize=None)

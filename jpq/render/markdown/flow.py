@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Callable, List, Optional, Tuple
 
-from jpq.render.markdown.cells import NOT_FIRST, NOT_LAST, pieces, width
+from jpq.render.markdown.cells import may_end_between, pieces, width
 from jpq.render.markdown.ink import Ink
 from jpq.render.theme import PLAIN
 
@@ -44,7 +44,7 @@ class Flow:
         for piece in _PIECES.findall(text):
             if piece[0] in " \t":
                 self._blank(piece, style, href)
-            elif piece.isascii():
+            elif piece.isascii() and (not self._last or self._last.isascii()):
                 self._more(piece, len(piece), style, href)
             else:
                 self._script(piece, style, href)
@@ -80,12 +80,10 @@ class Flow:
             self._gap_style = (style, href)
 
     def _script(self, word: str, style: int, href: str) -> None:
-        for piece, is_wide in pieces(word):
-            last = self._last
-            may_break = self._in_word and (is_wide or last > "\u1100" and width(last) == 2)
-            if may_break and piece[0] not in NOT_FIRST and last not in NOT_LAST:
+        for piece in pieces(word):
+            if self._in_word and may_end_between(self._last, piece[0]):
                 self._end_word()
-            self._more(piece, width(piece, last), style, href)
+            self._more(piece, width(piece, self._last), style, href)
 
     def _more(self, text: str, columns: int, style: int, href: str) -> None:
         """More of a word."""

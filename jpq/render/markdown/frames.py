@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import Callable, List, Optional
 
 from jpq.render.markdown.ink import Ink
 from jpq.render.markdown.lines import ITEM, LIST, QUOTE
 from jpq.render.markdown.marks import Marks
 from jpq.render.markdown.starts import Item
 from jpq.render.theme import MARK, PLAIN
+
+_WIDEST = 200  # columns before a line that the terminal breaks
 
 
 class _Frame:
@@ -28,8 +30,9 @@ class Frames:
     dense list stays dense.
     """
 
-    def __init__(self, ink: Ink, marks: Marks) -> None:
+    def __init__(self, ink: Ink, marks: Marks, columns: Callable[[], Optional[int]]) -> None:
         self._ink = ink
+        self._columns = columns
         self._marks = marks
         self._frames: List[_Frame] = []
         self._any = False  # anything was written
@@ -47,16 +50,27 @@ class Frames:
 
     def begin_line(self) -> int:
         """Write what stands before a line; its columns."""
-        columns = 0
+        texts = [frame.rest if frame.first is None else frame.first for frame in self._frames]
         for frame in self._frames:
-            text = frame.rest if frame.first is None else frame.first
             frame.first = None
-            if text:
-                self._ink.text(text, MARK if text.strip() else PLAIN)
-                columns += len(text)
         self._any = True
         self._on_marker = False
-        return columns
+        return self._draw(texts)
+
+    def _draw(self, texts: List[str]) -> int:
+        """Draw what stands before a line, the innermost if all would leave no room for text."""
+        width = self._columns()
+        left = _WIDEST if width is None else max(4, width // 2)
+        shown: List[str] = []
+        for text in reversed(texts):
+            left -= len(text)
+            if left < 0:
+                break
+            shown.append(text)
+        for text in reversed(shown):
+            if text:
+                self._ink.text(text, MARK if text.strip() else PLAIN)
+        return sum(map(len, shown))
 
     def separate(self) -> None:
         """The blank line before a block, where there is to be one."""
@@ -104,11 +118,13 @@ class Frames:
         return bullets[(depth - 1) % len(bullets)] + " "
 
     def _blank_line(self) -> None:
-        before = ""
+        texts: List[str] = []
         for frame in self._frames:
             if frame.first is not None and frame.kind == ITEM:
                 break
-            before += frame.rest
-        if before.strip():
-            self._ink.text(before.rstrip(), MARK)
+            texts.append(frame.rest)
+        while texts and not texts[-1].strip():
+            texts.pop()
+        if texts:
+            self._draw([*texts[:-1], texts[-1].rstrip()])
         self._ink.newline()

@@ -18,6 +18,9 @@ HELD_BOUND = 256
 # Each try parses the run; more closers than this without an end are not natural text.
 _TRIES = 12
 
+# So many marks and brackets that open something in one run are not natural text, either.
+_OPENERS = 24
+
 _TEXT = re.compile(r"[^\\`*_~\[\]!<&]+")
 _ENTITY = re.compile(r"&(?:#x[0-9a-f]{1,6}|#[0-9]{1,7}|[a-z][a-z0-9]{1,31});", re.IGNORECASE)
 _ENTITY_BEGUN = re.compile(r"&(?:#(?:x[0-9a-f]{0,6}|[0-9]{0,7})|[a-z][a-z0-9]{0,31})?$", re.I)
@@ -52,7 +55,7 @@ class Held:
         self._at = 0
         self._brackets: List[Tuple[bool, bool]] = []  # is an image; may still be a link
         self._has_meaning = False
-        self._has_openers = False
+        self._openers = 0
         self._may_be_closed = False
         self._tries = 0
 
@@ -62,7 +65,7 @@ class Held:
         if decided is None and self.awaits and len(self.text) > HELD_BOUND:
             self.wait_no_more()
             decided = self._scan()
-        if decided is None and len(self.text) > HELD_BOUND:
+        if decided is None and (len(self.text) > HELD_BOUND or self._is_unnatural()):
             return self.as_text()
         return decided
 
@@ -71,9 +74,12 @@ class Held:
         self._references.patient = False
         self.awaits = ""
 
+    def _is_unnatural(self) -> bool:
+        return self._openers + len(self._brackets) > _OPENERS
+
     def _scan(self) -> Optional[Decided]:
         text = self.text[:HELD_BOUND]
-        while self._at < len(text):
+        while self._at < len(text) and not self._is_unnatural():
             found = _TEXT.match(text, self._at)
             if found is not None:
                 self._at = found.end()
@@ -103,7 +109,7 @@ class Held:
         return parse_spans(self.text, self._references.env, stand_in(self._before))[0]
 
     def _try_to_close(self, text: str) -> Optional[Decided]:
-        if not self._has_openers:
+        if not self._openers:
             if not self._has_meaning:
                 return Decided(self._at, None)
         elif not self._may_be_closed or self._tries == _TRIES:
@@ -152,10 +158,10 @@ class Held:
             return end
         before = text[at - 1] if at else self._before
         opens, closes = flanks(char, before, text[end])
-        if closes and self._has_openers:
+        if closes and self._openers:
             self._may_be_closed = True
         if opens:
-            self._has_openers = True
+            self._openers += 1
         return end
 
     def _code(self, text: str, at: int) -> int:
@@ -179,10 +185,10 @@ class Held:
         following = text[at + 1 : at + 2]
         if following and not (following.isalnum() or following in "/!?.+-_$%&'*=^`{|}~#"):
             return at + 1
-        found = _AUTOLINK.match(text, at) or HTML_TAG_RE.match(text, at)
+        found = _AUTOLINK.match(text[at:]) or HTML_TAG_RE.match(text[at:])
         if found is not None:
             self._has_meaning = True
-            return found.end()
+            return at + found.end()
         if following and following not in "!?":
             end = _end_of_tag(text, at + 1)
             return at + 1 if end >= 0 else _WAIT
@@ -212,7 +218,7 @@ class Held:
                 if not is_image:  # a link holds no other link
                     self._brackets = [(image, image) for image, _ in self._brackets]
         self._brackets.pop()
-        if self._has_openers:
+        if self._openers:
             self._may_be_closed = True
         return end
 

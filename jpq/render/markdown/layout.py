@@ -39,7 +39,7 @@ class Layout:
         self._columns = columns
         self._marks = marks
         self._queue: Deque[Tuple[str, Tuple[Any, ...]]] = deque()
-        self._frames = Frames(self.ink, marks)
+        self._frames = Frames(self.ink, marks, columns)
         self._flow: Optional[Flow] = None
         self._inline: Optional[InlineText] = None
         self._base = PLAIN  # the style of all of a heading

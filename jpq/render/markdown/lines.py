@@ -10,6 +10,9 @@ from jpq.render.markdown.paragraph import Paragraph
 
 QUOTE, LIST, ITEM = "quote", "list", "item"
 
+# Containers within each other; what would be deeper is text.
+DEEPEST = 32
+
 # What a line can be.
 BLANK, TEXT, HEADING, RULE, UNDERLINE = "blank", "text", "heading", "rule", "underline"
 FENCE, FENCE_LINE, FENCE_END, INDENTED = "fence", "fence line", "fence end", "indented"
@@ -129,7 +132,7 @@ class _Reader:
         self._in_table = isinstance(leaf, Table) and all_kept
 
     def read(self, cursor: Cursor) -> Line:
-        while not cursor.blank:
+        while not cursor.blank and self._kept + len(self._opened) < DEEPEST:
             if cursor.indent >= TAB:
                 if self._below_paragraph:
                     break

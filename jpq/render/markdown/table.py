@@ -41,7 +41,7 @@ def words_of(spans: Sequence[Span]) -> Cell:
         blank = span.text.isspace()
         for number, part in enumerate(span.text.split()):
             gap = gap or number > 0 or span.text[0].isspace()
-            for piece, _ in [(part, False)] if part.isascii() else pieces(part):
+            for piece in [part] if part.isascii() else pieces(part):
                 words.append(Word(piece, span.style, span.href, gap, width(piece)))
                 gap = False
         gap = gap or blank or (bool(span.text) and span.text[-1].isspace())
