@@ -7,34 +7,19 @@ grandchild may hold the pipe open. What is left then is ended too.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import queue
 import selectors
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from typing import (
-    Any,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from jpq.interrupt.cancel import CancelToken
-from jpq.provider.rows import ROWS
 from jpq.tools.capture import Capture, Captured, ProgressText
 from jpq.tools.definition import Progress
+from jpq.tools.process_start import Launch, start
 from jpq.tools.process_tree import ProcessTree, marked
 
 _READ_BYTES = 65536
@@ -64,15 +49,6 @@ class Times(NamedTuple):
 TIMES = Times()
 
 
-class Launch(NamedTuple):
-    """What to start. ``environ`` is the whole environment; ``stdin`` None is /dev/null."""
-
-    argv: Sequence[str]
-    cwd: str
-    environ: Mapping[str, str]
-    stdin: Optional[bytes] = None
-
-
 class ProcessEnded(NamedTuple):
     """How a child ended.
 
@@ -84,21 +60,6 @@ class ProcessEnded(NamedTuple):
     captured: Captured
     stopped: bool
     survivors: Tuple[str, ...]
-
-
-class CannotStart(Exception):
-    """The child cannot be started; the text says why, as a sentence."""
-
-
-def environment_without_keys(
-    environ: Mapping[str, str], more_names: Iterable[str] = ()
-) -> Dict[str, str]:
-    """``environ`` without the variables that hold API keys of the built-in providers, and
-    without ``more_names``: those that the configuration names."""
-    names = {name.upper() for name in more_names}
-    for row in ROWS:
-        names.update(name.upper() for name in (row.key_env, *row.other_key_envs) if name)
-    return {name: value for name, value in environ.items() if name.upper() not in names}
 
 
 def run_process(
@@ -113,7 +74,7 @@ def run_process(
     ``progress`` is called on another thread, and never after the return. Raises CannotStart.
     """
     environ = marked(launch.environ)
-    child = _Child(_start(launch, environ), environ, capture, ProgressText(progress), times)
+    child = _Child(start(launch, environ), environ, capture, ProgressText(progress), times)
     with _running_lock:
         _running.add(child.tree)
     try:
@@ -260,53 +221,3 @@ class _Child:
 
 def _ready(selector: selectors.BaseSelector) -> List[int]:
     return [key.fd for key, _ in selector.select()]
-
-
-def _start(launch: Launch, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    apart: Dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
-        apart = {"creationflags": flags}
-    try:
-        with _input(launch.stdin) as stdin:
-            return subprocess.Popen(
-                list(launch.argv),
-                bufsize=0,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                cwd=launch.cwd,
-                env=dict(environ),
-                **apart,
-            )
-    except OSError as error:
-        raise CannotStart(_why_not(error, launch)) from error
-    except ValueError as error:
-        raise CannotStart(f"An argument cannot be passed to a program: {error}.") from error
-
-
-@contextlib.contextmanager
-def _input(data: Optional[bytes]) -> Iterator[Any]:
-    """What the child reads. A file and not a pipe, which somebody would have to write to."""
-    if data is None:
-        yield subprocess.DEVNULL
-        return
-    with tempfile.TemporaryFile() as file:
-        file.write(data)
-        file.seek(0)
-        yield file
-
-
-def _why_not(error: OSError, launch: Launch) -> str:
-    if not os.path.isdir(launch.cwd):
-        return f"The folder {launch.cwd} does not exist."
-    program = launch.argv[0]
-    if error.errno == errno.ENOENT:
-        return f"There is no program {program!r}."
-    if error.errno == errno.EACCES:
-        return f"{program!r} may not be run by this user, or is no program."
-    if error.errno == errno.ENOEXEC:
-        return f"{program!r} is not a program that this system can run."
-    if error.errno == errno.E2BIG:
-        return "The arguments are longer than this system can pass to a program."
-    return f"{program!r} cannot be started: {error.strerror or error}."

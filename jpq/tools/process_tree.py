@@ -21,6 +21,9 @@ MARK_VARIABLE = "JPQ_TOOL_TOKEN"
 # Until then the numbers of processes cannot have gone all the way round.
 _NUMBERS_IN_ORDER_S = 10.0
 _SHOWN_COMMAND = 60
+# In the moment in which a process becomes another program its environment reads as empty.
+_EMPTY_READS = 5
+_EXEC_S = 0.001
 
 
 class Member(NamedTuple):
@@ -104,8 +107,13 @@ class ProcessTree:
         return [pid for pid in pids if pid != own]
 
     def _is_marked(self, pid: int) -> bool:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return self._mark in file.read()
+        for _ in range(_EMPTY_READS):
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                environ = file.read()
+            if environ:
+                return self._mark in environ
+            time.sleep(_EXEC_S)
+        return False
 
 
 def group_members(group: int) -> List[Member]:
