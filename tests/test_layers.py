@@ -27,8 +27,8 @@ LATE_IMPORTS = {
 
 # Third-party packages and the only modules (or packages) that may import them.
 FENCES = {
-    "requests": ("jpq.provider.transport", "jpq.wire", "jpq.mcp.http"),
-    "urllib3": ("jpq.provider.transport", "jpq.wire", "jpq.mcp.http"),
+    "requests": ("jpq.wire",),
+    "urllib3": ("jpq.wire",),
     "sseclient": ("jpq.wire.sse",),
     "tenacity": ("jpq.turn",),
     "colorama": ("jpq.render", "jpq.terminal"),

@@ -44,7 +44,7 @@ def _fetched(row: ProviderRow, env: Environment, config: Config) -> KeptList:
     key = require_key(row.name, row.key_env, row.key_cmd, env.environ, key_store(env.paths))
     # These load requests, which is most of the time that the command would take without them.
     listing = importlib.import_module("jpq.provider.listing")
-    transport = importlib.import_module("jpq.provider.transport").Transport(
+    transport = importlib.import_module("jpq.wire.transport").Transport(
         config["request.connect_timeout_s"]
     )
     try:

@@ -6,11 +6,12 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from jpq.conversation.thread import Thread, ThreadToolCall
 from jpq.provider.anthropic_messages import CACHE, encode_messages
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.endpoint import has_version, join
 from jpq.provider.wire_names import valid_name
 from jpq.provider.wire_request import applies, refuse_own_fields, request_headers
 from jpq.provider.wire_thread import prepared, stop_words, wanted_schema
+from jpq.wire.message import HttpRequest
 
 VERSION = "2023-06-01"  # of the API, which has had no other since
 

@@ -63,18 +63,6 @@ class ProviderRequest(NamedTuple):
     stream: bool = True
 
 
-class HttpRequest(NamedTuple):
-    """One request as the wire API wants it; ``url`` is whole.
-
-    ``body`` is a JSON value, which a GET does not send.
-    """
-
-    url: str
-    headers: Mapping[str, str]
-    body: Mapping[str, Any]
-    method: str = "POST"
-
-
 class Decoder(Protocol):
     """Turns the messages of one reply into stream events. No network, no clock.
 

@@ -8,10 +8,10 @@ from typing import Iterator, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from jpq.errors import BadInputError, ErrorKind, StreamError
-from jpq.provider.base import HttpRequest
-from jpq.provider.transport import Transport
-from jpq.provider.transport_failure import shown
 from jpq.wire.connection import Wire
+from jpq.wire.failure import shown
+from jpq.wire.message import HttpRequest
+from jpq.wire.transport import Transport
 
 FETCH_TIMEOUT_S = 30.0
 _MAX_REDIRECTS = 5

@@ -6,11 +6,12 @@ import re
 from typing import Any, Dict, Mapping, Optional
 from urllib.parse import quote, urlsplit
 
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.google_contents import encode_contents, text_content
 from jpq.provider.google_schema import reduce_schema
 from jpq.provider.wire_request import CONTINUE, applies, refuse_own_fields, request_headers
 from jpq.provider.wire_thread import prepared, stop_words, wanted_schema
+from jpq.wire.message import HttpRequest
 
 _OWN_FIELDS = ("model", "contents", "stream", "tools", "toolConfig", "systemInstruction")
 # Options of every API, as Gemini calls them ("GenerationConfig" in the reference).

@@ -10,12 +10,13 @@ from jpq.config.secrets import Secrets
 from jpq.errors import ErrorKind, StreamError
 from jpq.events.parts import StreamEvent
 from jpq.provider import ndjson
-from jpq.provider.base import Decoder, HttpRequest, Progress, ProviderRequest, ProviderRow
+from jpq.provider.base import Decoder, Progress, ProviderRequest, ProviderRow
 from jpq.provider.failure import from_error_object, from_status, html_summary
-from jpq.provider.transport import Response, Transport
-from jpq.provider.transport_failure import shown
 from jpq.wire import sse
 from jpq.wire.connection import Wire
+from jpq.wire.failure import shown
+from jpq.wire.message import HttpRequest
+from jpq.wire.transport import Response, Transport
 
 _FRAMINGS = {"sse": sse.messages, "ndjson": ndjson.messages}
 _ERROR_BODY_BYTES = 256 * 1024  # of an error's body, of which a few lines are shown

@@ -12,17 +12,18 @@ from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional,
 from jpq.conversation.thread import Thread
 from jpq.errors import ConfigError, ErrorKind, StreamError
 from jpq.provider.anthropic_encoder import VERSION
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow
+from jpq.provider.base import ProviderRequest, ProviderRow
 from jpq.provider.endpoint import has_version, join
 from jpq.provider.failure import from_status, html_summary
 from jpq.provider.fetch import within
 from jpq.provider.http import mask_error, secrets_of
 from jpq.provider.listing_cache import RemoteModel
 from jpq.provider.ollama_encoder import api_url
-from jpq.provider.transport import Transport
-from jpq.provider.transport_failure import shown
 from jpq.provider.wire_request import request_headers
 from jpq.wire.connection import Wire
+from jpq.wire.failure import shown
+from jpq.wire.message import HttpRequest
+from jpq.wire.transport import Transport
 
 LIST_TIMEOUT_S = 30.0  # for the whole list
 

@@ -19,7 +19,7 @@ from jpq.conversation.thread import (
     ThreadToolCall,
     ThreadToolResult,
 )
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.wire_request import CONTINUE, refuse_own_fields, request_headers
 from jpq.provider.wire_thread import (
     function_tool,
@@ -28,6 +28,7 @@ from jpq.provider.wire_thread import (
     stop_words,
     wanted_schema,
 )
+from jpq.wire.message import HttpRequest
 
 _PATH = "/api/chat"
 # People paste the base URL of Ollama's imitation of OpenAI, or the whole address.

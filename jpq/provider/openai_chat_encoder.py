@@ -17,10 +17,11 @@ from jpq.conversation.thread import (
     ThreadToolCall,
     ThreadToolResult,
 )
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow
+from jpq.provider.base import ProviderRequest, ProviderRow
 from jpq.provider.endpoint import join
 from jpq.provider.wire_request import CONTINUE, refuse_own_fields, request_headers
 from jpq.provider.wire_thread import data_url, function_tool, joined_text, prepared
+from jpq.wire.message import HttpRequest
 
 _OWN_FIELDS = ("model", "messages", "stream", "tools")
 

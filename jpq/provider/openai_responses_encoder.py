@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional
 
 from jpq.errors import ConfigError
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.endpoint import join
 from jpq.provider.openai_responses_input import input_items
 from jpq.provider.wire_request import applies, refuse_own_fields, request_headers
 from jpq.provider.wire_thread import prepared
+from jpq.wire.message import HttpRequest
 
 _OWN_FIELDS = (
     "model",

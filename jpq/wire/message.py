@@ -1,8 +1,20 @@
-"""Message: one event of a stream, as its framing hands it out."""
+"""What goes over a connection: one request, and one event of the stream that answers it."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, Optional, Union
+
+
+class HttpRequest(NamedTuple):
+    """One request as its receiver wants it; ``url`` is whole.
+
+    ``body`` is a JSON value, or bytes that are sent as they are; a GET sends neither.
+    """
+
+    url: str
+    headers: Mapping[str, str]
+    body: Union[Mapping[str, Any], bytes]
+    method: str = "POST"
 
 
 class Message(NamedTuple):

@@ -15,9 +15,9 @@ import urllib3.exceptions
 
 from jpq import __version__
 from jpq.errors import ErrorKind, StreamError
-from jpq.provider import transport_failure as failure
-from jpq.provider.base import HttpRequest
+from jpq.wire import failure
 from jpq.wire.connection import Wire
+from jpq.wire.message import HttpRequest
 from jpq.wire.route import Authorities, authorities_for, proxies_for
 from jpq.wire.session import watched_session
 
@@ -144,8 +144,8 @@ class Transport:
         """Send ``request`` and return the reply once its headers are there.
 
         ``where`` names the provider in errors; ``ca_bundle`` comes before the environment's
-        certificate settings. A redirect is followed only where the POST stays a POST and
-        the server the same; any other is returned. Raises StreamError.
+        certificate settings. A redirect is followed only where the method and the
+        server stay the same; any other is returned. Raises StreamError.
         """
         where = where or failure.shown(request.url)
         headers = _headers(request.headers, where)
@@ -211,6 +211,8 @@ class Transport:
 
 
 def _encoded(request: HttpRequest) -> bytes:
+    if isinstance(request.body, bytes):
+        return request.body
     if request.method == "GET":
         return b""
     # Text cut out of a pipe may hold half a character, which JSON cannot carry.

@@ -19,9 +19,10 @@ from jpq.conversation.thread import (
 )
 from jpq.errors import ConfigError
 from jpq.provider.anthropic import encode
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.registry import resolve
 from jpq.provider.wire_request import CONTINUE
+from jpq.wire.message import HttpRequest
 from tests.support.validators_anthropic import check_request
 
 MINE = Origin("acme", "m1")

@@ -31,12 +31,13 @@ from jpq.conversation.thread import (
     build_thread,
 )
 from jpq.errors import ConfigError
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.google import encode
 from jpq.provider.google_contents import NOT_SIGNED
 from jpq.provider.google_schema import reduce_schema
 from jpq.provider.registry import resolve
 from jpq.provider.wire_request import CONTINUE
+from jpq.wire.message import HttpRequest
 from tests.support.validators_google import check_request, check_schema
 
 MINE, OTHER = Origin("acme", "m1"), Origin("acme", "m2")

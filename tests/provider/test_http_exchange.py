@@ -17,11 +17,11 @@ from jpq.events.parts import (
     Part,
     StreamEvent,
 )
-from jpq.provider.base import Decoder, HttpRequest, ProviderRequest, ProviderRow
+from jpq.provider.base import Decoder, ProviderRequest, ProviderRow
 from jpq.provider.failure import from_error_object
 from jpq.provider.http import HttpExchange, HttpProvider
-from jpq.provider.transport import Transport
-from jpq.wire.message import Message
+from jpq.wire.message import HttpRequest, Message
+from jpq.wire.transport import Transport
 from tests.support.server import (
     DROP,
     KEEP,

@@ -15,7 +15,7 @@ from jpq.provider.base import ProviderRow
 from jpq.provider.listing import LISTINGS, fetch_models
 from jpq.provider.listing_cache import KeptList, RemoteModel, age_words, keep, kept
 from jpq.provider.registry import APIS, resolve
-from jpq.provider.transport import Transport
+from jpq.wire.transport import Transport
 from tests.support.server import LAST_CHUNK, Pause, Seen, Server, chunk, error, head
 
 OPENAI = {"data": [{"id": "b", "object": "model"}, {"id": "a", "context_length": 8192}]}

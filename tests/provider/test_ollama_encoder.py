@@ -34,11 +34,12 @@ from jpq.conversation.thread import (
 )
 from jpq.errors import ConfigError
 from jpq.provider import ndjson
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.http import HttpProvider
 from jpq.provider.ollama import encode, make_decoder
 from jpq.provider.registry import load_api, resolve
 from jpq.provider.wire_request import CONTINUE
+from jpq.wire.message import HttpRequest
 from tests.support import corpus
 from tests.support.decoding import collect, decode
 from tests.support.server import LAST_CHUNK, Server, chunk, head

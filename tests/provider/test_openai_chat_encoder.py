@@ -21,9 +21,10 @@ from jpq.conversation.thread import (
     ThreadToolResult,
 )
 from jpq.errors import ConfigError
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.openai_chat import encode, make_decoder
 from jpq.provider.openai_chat_encoder import CONTINUE
+from jpq.wire.message import HttpRequest
 from tests.support import corpus
 from tests.support.decoding import decode
 

@@ -18,10 +18,11 @@ from jpq.conversation.thread import (
     ThreadToolResult,
 )
 from jpq.errors import ConfigError
-from jpq.provider.base import HttpRequest, ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.openai_responses import encode
 from jpq.provider.registry import load_api, resolve
 from jpq.provider.wire_request import CONTINUE
+from jpq.wire.message import HttpRequest
 from tests.support.validators_responses import check_request
 
 MINE = Origin("acme", "m1")

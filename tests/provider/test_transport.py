@@ -14,10 +14,10 @@ import pytest
 
 import jpq
 from jpq.errors import ErrorKind, StreamError
-from jpq.provider import transport as transport_module
-from jpq.provider.base import HttpRequest
-from jpq.provider.transport import Response, Transport
+from jpq.wire import transport as transport_module
 from jpq.wire.connection import Wire
+from jpq.wire.message import HttpRequest
+from jpq.wire.transport import Response, Transport
 from tests.support.server import (
     DROP,
     KEEP,

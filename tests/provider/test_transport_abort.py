@@ -10,9 +10,9 @@ from typing import Iterator, List, Optional, Tuple
 import pytest
 
 from jpq.errors import ErrorKind, StreamError
-from jpq.provider.base import HttpRequest
-from jpq.provider.transport import Transport
 from jpq.wire.connection import Wire
+from jpq.wire.message import HttpRequest
+from jpq.wire.transport import Transport
 from tests.support.server import (
     KEEP,
     LAST_CHUNK,

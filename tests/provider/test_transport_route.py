@@ -13,11 +13,11 @@ import requests
 import urllib3
 
 from jpq.errors import ErrorKind, StreamError
-from jpq.provider.base import HttpRequest
-from jpq.provider.transport import Transport
-from jpq.provider.transport_failure import Route, shown, while_opening
 from jpq.wire.connection import Wire
+from jpq.wire.failure import Route, shown, while_opening
+from jpq.wire.message import HttpRequest
 from jpq.wire.route import Authorities, is_loopback, proxies_for
+from jpq.wire.transport import Transport
 from tests.support.server import LAST_CHUNK, WAIT_S, Server, certificate, chunk, error, head
 
 ANSWER = [head(), chunk(b"ok"), LAST_CHUNK]
