@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Callable, Iterator, Tuple
+from typing import Callable, Iterator
 
 _JOINER = "\u200d"
 _EMOJI_FORM = "\ufe0f"
@@ -31,7 +31,7 @@ _IS_WIDE = re.compile(f"[{WIDE}]")
 
 def width(text: str, last: str = "") -> int:
     """The columns of ``text`` that follows the character ``last``."""
-    if text.isascii() or _NARROW.fullmatch(text):
+    if last != _JOINER and (text.isascii() or _NARROW.fullmatch(text)):
         return len(text)
     wcwidth = _wcwidth()
     columns = 0

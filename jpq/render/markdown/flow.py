@@ -26,8 +26,8 @@ class Flow:
         self._ink = ink
         self._columns = columns
         self._begin_line = begin_line
-        self._start = self._column = begin_line()
-        self._room = 0 if columns is None else min(ROOM, max(1, (columns - self._start) // 2))
+        self._column = begin_line()
+        self._is_empty = True  # the line, but for what stands before it
         self._gap = ""
         self._gap_style: Tuple[int, str] = (PLAIN, "")
         self._in_word = False
@@ -40,7 +40,8 @@ class Flow:
         if self._ink.is_broken:
             self._ink.resume()
             self._gap = ""
-            self._start = self._column = self._begin_line()
+            self._column = self._begin_line()
+            self._is_empty = True
         for piece in _PIECES.findall(text):
             if piece[0] in " \t":
                 self._blank(piece, style, href)
@@ -55,12 +56,12 @@ class Flow:
 
     def hard_break(self) -> None:
         """A line end that the text asks for."""
-        self._end_word()
+        self.end_word()
         self._break()
 
     def end(self) -> None:
         """The block is over."""
-        self._end_word()
+        self.end_word()
         self._gap = ""
 
     @property
@@ -74,15 +75,15 @@ class Flow:
             self._place()
 
     def _blank(self, text: str, style: int, href: str) -> None:
-        self._end_word()
-        if self._column > self._start and not self._gap:
+        self.end_word()
+        if not (self._is_empty or self._gap):
             self._gap = text.replace("\t", " ")
             self._gap_style = (style, href)
 
     def _script(self, word: str, style: int, href: str) -> None:
         for piece in pieces(word):
             if self._in_word and may_end_between(self._last, piece[0]):
-                self._end_word()
+                self.end_word()
             self._more(piece, width(piece, self._last), style, href)
 
     def _more(self, text: str, columns: int, style: int, href: str) -> None:
@@ -104,11 +105,12 @@ class Flow:
         else:
             self._ink.text(text, style, href)
             self._column += columns
+            self._is_empty = False
 
     def _has_room(self) -> bool:
-        if self._columns is None or self._column == self._start:
+        if self._columns is None or self._is_empty:
             return True
-        return self._columns - self._column - len(self._gap) >= self._room
+        return self._columns - self._column - len(self._gap) >= ROOM
 
     def _break_if_too_long(self) -> None:
         assert self._columns is not None
@@ -116,7 +118,8 @@ class Flow:
             self._break()
             self._place()
 
-    def _end_word(self) -> None:
+    def end_word(self) -> None:
+        """A blank follows, or the end."""
         if self._word:
             self._place()
         self._in_word = False
@@ -127,6 +130,7 @@ class Flow:
         for text, style, href in self._word:
             self._ink.text(text, style, href)
         self._column += self._word_width
+        self._is_empty = False
         self._word.clear()
 
     def _put_gap(self) -> None:
@@ -138,4 +142,5 @@ class Flow:
     def _break(self) -> None:
         self._gap = ""
         self._ink.newline()
-        self._start = self._column = self._begin_line()
+        self._column = self._begin_line()
+        self._is_empty = True

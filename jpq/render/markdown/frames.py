@@ -48,14 +48,14 @@ class Frames:
         """The source has a blank line."""
         self._blank = True
 
-    def begin_line(self) -> int:
+    def begin_line(self, is_empty: bool = False) -> int:
         """Write what stands before a line; its columns."""
         texts = [frame.rest if frame.first is None else frame.first for frame in self._frames]
         for frame in self._frames:
             frame.first = None
         self._any = True
         self._on_marker = False
-        return self._draw(texts)
+        return self._draw(_stripped(texts) if is_empty else texts)
 
     def _draw(self, texts: List[str]) -> int:
         """Draw what stands before a line, the innermost if all would leave no room for text."""
@@ -101,7 +101,7 @@ class Frames:
         """The innermost container ends."""
         frame = self._frames[-1]
         if frame.first is not None and frame.kind != LIST:  # nothing was in it
-            self.begin_line()
+            self.begin_line(is_empty=True)
             self._ink.newline()
         self._frames.pop()
 
@@ -123,8 +123,13 @@ class Frames:
             if frame.first is not None and frame.kind == ITEM:
                 break
             texts.append(frame.rest)
-        while texts and not texts[-1].strip():
-            texts.pop()
-        if texts:
-            self._draw([*texts[:-1], texts[-1].rstrip()])
+        self._draw(_stripped(texts))
         self._ink.newline()
+
+
+def _stripped(texts: List[str]) -> List[str]:
+    """``texts`` without the blanks at their end."""
+    texts = list(texts)
+    while texts and not texts[-1].strip():
+        texts.pop()
+    return [*texts[:-1], texts[-1].rstrip()] if texts else []

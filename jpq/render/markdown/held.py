@@ -13,7 +13,7 @@ from jpq.render.markdown.references import References
 from jpq.render.markdown.spans import Span, parse_spans
 
 # A run that is still undecided after so many characters is text from its first mark on.
-HELD_BOUND = 256
+HELD_BOUND = 512
 
 # Each try parses the run; more closers than this without an end are not natural text.
 _TRIES = 12

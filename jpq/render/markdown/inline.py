@@ -28,6 +28,9 @@ class Writer(Protocol):
     def write_span(self, span: Span) -> None:
         """Anything."""
 
+    def end_word(self) -> None:
+        """A blank follows, or the end."""
+
 
 class InlineText:
     """Raw text in, spans out."""
@@ -158,6 +161,7 @@ class InlineText:
         assert found is not None
         end = found.end()
         if end == len(text):
+            self._writer.end_word()
             return at
         if text[end] == "\n":
             self._writer.write_span(_HARD if found.group().endswith("  ") else _SOFT)

@@ -101,6 +101,11 @@ class Layout:
         assert self._flow is not None
         self._flow.text(text, style | self._base)
 
+    def end_word(self) -> None:
+        """A blank follows, or the end."""
+        assert self._flow is not None
+        self._flow.end_word()
+
     def write_span(self, span: Span) -> None:
         """Any span."""
         flow = self._flow

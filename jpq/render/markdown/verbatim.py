@@ -19,7 +19,9 @@ class Verbatim:
     A line comes in parts and waits for its end, unless time releases it.
     """
 
-    def __init__(self, ink: Ink, look: Look, marks: Marks, begin_line: Callable[[], int]) -> None:
+    def __init__(
+        self, ink: Ink, look: Look, marks: Marks, begin_line: Callable[[bool], int]
+    ) -> None:
         self._ink = ink
         self._look = look
         self._marks = marks
@@ -73,7 +75,7 @@ class Verbatim:
         self._parts.clear()
         begins = not self._in_line
         if begins:
-            self._begin_line()
+            self._begin_line(not text)
             self._in_line = True
         if self._highlighter is not None and begins:
             for piece, style in self._highlighter.line(text):
@@ -85,7 +87,7 @@ class Verbatim:
             self._ink.text(text, self._style)
 
     def _fence(self, language: str) -> None:
-        self._begin_line()
+        self._begin_line(False)
         self._ink.text(self._marks.fence + language, MARK)
         self._ink.newline()
 
