@@ -23,7 +23,7 @@ from jpq.provider.base import Exchange, ModelRef, Provider, ProviderRequest
 from jpq.render.worker import DisplayFailed
 from jpq.store.journal import Journal
 from jpq.tools.coordinator import ToolAnswered, ToolCoordinator
-from jpq.turn import ending
+from jpq.turn import ending, seam
 from jpq.turn.coordinator import Act, Answer, Phase, Trigger, TurnCoordinator
 from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
 from jpq.turn.inbox import Inbox
@@ -136,7 +136,7 @@ class TurnLoop:
         self._saving.begin_cycle(self._origin)
         self._narrator.attempt_begins(continues=request.thread.continues)
         self._continues = request.thread.continues
-        return self._provider.exchange(request)
+        return seam.joined(self._provider.exchange(request), request.thread)
 
     def received(self, events: List[StreamEvent]) -> None:
         """Keep events, then show them: what is on the screen is always on the disk."""
