@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from jpq.conversation.effective import effective
 from jpq.conversation.entry import encode_entry, entry_fields
 from jpq.conversation.event import (
     AssistantMessage,
     AssistantReasoning,
     AssistantStructured,
     ChatRequest,
+    Compaction,
     Entry,
     InquiryRequest,
     InquiryResponse,
     ToolCall,
     ToolResponse,
 )
+from jpq.conversation.stream import ConversationStream
 from jpq.store.reading import SavedConversation
+
+NOTE = "Note"  # the speaker of what jpq says itself
 
 
 class Said(NamedTuple):
@@ -31,6 +36,13 @@ class Said(NamedTuple):
     joins: bool = False
 
 
+class Region(NamedTuple):
+    """Everything that one speaker said without another between, as one text."""
+
+    speaker: str
+    text: str
+
+
 def as_text(saved: SavedConversation) -> str:
     """Who said what, each text verbatim below its speaker."""
     return _laid_out(saved, "{}:\n")
@@ -38,9 +50,26 @@ def as_text(saved: SavedConversation) -> str:
 
 def as_markdown(saved: SavedConversation) -> str:
     """The same with a heading for each speaker; texts are Markdown already."""
+    title = title_of(saved)
+    return (f"# {title}\n\n" if title else "") + _laid_out(saved, "## {}\n\n")
+
+
+def title_of(saved: SavedConversation) -> str:
+    """The title on one line; empty without one."""
     title = saved.metadata.get("title")
-    top = f"# {' '.join(title.split())}\n\n" if isinstance(title, str) and title.strip() else ""
-    return top + _laid_out(saved, "## {}\n\n")
+    return " ".join(title.split()) if isinstance(title, str) else ""
+
+
+def last_turns(saved: SavedConversation, count: Optional[int]) -> SavedConversation:
+    """Only the last ``count`` turns of it; None: all."""
+    if count is None:
+        return saved
+    turns = saved.stream.turns()
+    stream = ConversationStream(saved.stream.base_config)
+    for turn in turns[-count:] if count else ():
+        for entry in turn.entries:
+            stream.adopt(entry)
+    return saved._replace(stream=stream)
 
 
 def as_json(saved: SavedConversation) -> Dict[str, Any]:
@@ -55,31 +84,38 @@ def as_json_lines(saved: SavedConversation) -> str:
     return "".join(line.decode("utf-8", "replace") + "\n" for line in lines)
 
 
-def _laid_out(saved: SavedConversation, heading: str) -> str:
-    pieces = []
-    speaker = ""
-    for said in _said(saved):
-        if said.joins and said.speaker == speaker:
-            pieces.append(said.text)
+def regions(entries: Sequence[Entry]) -> List[Region]:
+    """What was said, as overlays amend it; texts of one speaker in a row are one region.
+
+    They are a blank line apart; a text that goes on where it was cut follows at once.
+    """
+    found: List[Region] = []
+    for said, _ in said_in(entries):
+        if not found or found[-1].speaker != said.speaker:
+            found.append(Region(said.speaker, said.text))
             continue
-        if pieces:
-            pieces.append("\n\n")
-        if said.speaker != speaker:
-            pieces.append(heading.format(said.speaker))
-            speaker = said.speaker
-        pieces.append(said.text)
-    return "".join(pieces) + "\n" if pieces else ""
+        between = "" if said.joins else "\n\n"
+        found[-1] = Region(said.speaker, found[-1].text + between + said.text)
+    return found
 
 
-def _said(saved: SavedConversation) -> Iterator[Said]:
+def said_in(entries: Sequence[Entry]) -> Iterator[Tuple[Said, Entry]]:
+    """Everything that was said, each with its entry."""
     cut = False
-    for entry in saved.stream.entries:
+    for entry in effective(entries):
         said = _of_entry(entry)
         if said is None or not said.text:
             continue
         message = isinstance(entry.event, AssistantMessage)
-        yield said._replace(joins=cut and message)
+        yield said._replace(joins=cut and message), entry
         cut = message and bool(entry.metadata.get("partial"))
+
+
+def _laid_out(saved: SavedConversation, heading: str) -> str:
+    said = [
+        heading.format(region.speaker) + region.text for region in regions(saved.stream.entries)
+    ]
+    return "\n\n".join(said) + "\n" if said else ""
 
 
 def _of_entry(entry: Entry) -> Optional[Said]:
@@ -101,4 +137,14 @@ def _of_entry(entry: Entry) -> Optional[Said]:
         return Said("Tool asks", event.question)
     if isinstance(event, InquiryResponse):
         return Said("You answer", event.answer)
+    if isinstance(event, Compaction):
+        return _of_compaction(event)
     return None
+
+
+def _of_compaction(compaction: Compaction) -> Said:
+    if compaction.summary:
+        return Said("Summary, sent instead of what it covers", compaction.summary)
+    if compaction.summary is None:
+        return Said(NOTE, "(From here on, less of what was said before is sent.)")
+    return Said(NOTE, "(What stands before this was replaced, and is not sent any more.)")

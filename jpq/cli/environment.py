@@ -60,6 +60,17 @@ class Environment:
         except OSError as error:
             raise WriteError(f"Cannot write to stdout: {error.strerror}.") from error
 
+    def out_bytes(self, data: bytes) -> None:
+        """Write ``data`` to stdout as it is; raises like ``out``."""
+        try:
+            if self.stdout is not None:
+                self.stdout.write(data)
+                self.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise WriteError(f"Cannot write to stdout: {error.strerror}.") from error
+
     def tell(self, text: str) -> None:
         """Write a line to stderr; when nobody can read it, it is lost."""
         self.tell_raw(text + "\n")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import zlib
 from typing import Container
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _EVENT_ID_WIDTH = 7
+_FOREIGN = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d+))?")
 _EVENT_IDS = 36**_EVENT_ID_WIDTH
 
 
@@ -51,3 +53,13 @@ def utc_timestamp(seconds: float) -> str:
     millis = int(seconds * 1000)
     whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(millis // 1000))
     return f"{whole}.{millis % 1000:03d}Z"
+
+
+def foreign_timestamp(value: object) -> str:
+    """A date and time in UTC as other programs write it, such as ``2026-05-29 19:42:36.46``,
+    as an entry has it; the beginning of 1970 where there is none."""
+    found = _FOREIGN.match(value) if isinstance(value, str) else None
+    if found is None:
+        return utc_timestamp(0)
+    date, clock, fraction = found.groups()
+    return f"{date}T{clock}.{((fraction or '') + '000')[:3]}Z"

@@ -146,6 +146,10 @@ class FileJournal:
         self._save(entries)
         return entries
 
+    def commit_copies(self, entries: Sequence[Entry]) -> None:
+        """Append entries of another conversation, byte for byte. Raises WriteError."""
+        self._save([self.stream.adopt(entry) for entry in entries])
+
     def discard_inflight(self) -> None:
         if self._unsaved:
             # The file may hold the only copy of entries that still have to be written.

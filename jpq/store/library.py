@@ -51,20 +51,25 @@ class Library:
         self._clock = clock
 
     def create(
-        self, metadata: Mapping[str, Any], base_config: Optional[Mapping[str, Any]] = None
+        self,
+        metadata: Mapping[str, Any],
+        base_config: Optional[Mapping[str, Any]] = None,
+        id: Optional[str] = None,
+        is_last: bool = True,
     ) -> FileJournal:
         """A new conversation, open for writing; ``metadata`` has ``workspace``, ``model``,
-        ``title``. Raises WriteError."""
+        ``title``. It is called ``id`` where that is given and free, and is from now on the
+        ``last`` of its workspace unless told otherwise. Raises WriteError."""
         now = self._clock()
         make_folder(os.path.dirname(self._folder))
         try:
-            folder = self._make_folder(now)
+            folder = self._make_folder(now, id)
         except OSError as error:
             raise write_error("create a conversation", error, self._folder) from error
         lock = ConversationLock(folder)
         try:
             lock.acquire(0, _unheard)
-            about = {**metadata, "created_at": utc_timestamp(now), "schema": SCHEMA}
+            about = {"created_at": utc_timestamp(now), "schema": SCHEMA, **metadata}
             _write_object(os.path.join(folder, METADATA), about)
             _write_object(os.path.join(folder, BASE_CONFIG), base_config or {})
             stream = ConversationStream(base_config, self._clock)
@@ -73,7 +78,8 @@ class Library:
             lock.release()
             remove_tree(folder)
             raise write_error("create a conversation", error, folder) from error
-        remember_last(self._folder, journal.metadata.get("workspace"), journal.id)
+        if is_last:
+            remember_last(self._folder, journal.metadata.get("workspace"), journal.id)
         return journal
 
     def open(
@@ -186,7 +192,7 @@ class Library:
         finally:
             lock.release()
 
-    def _make_folder(self, now: float) -> str:
+    def _make_folder(self, now: float, id: Optional[str]) -> str:
         if not os.path.isdir(self._folder):
             try:
                 make_private_folder(self._folder)
@@ -194,9 +200,8 @@ class Library:
                 pass  # another process was quicker
         while True:
             # Sorts by time until the year 2059, and is short enough to type.
-            folder = os.path.join(
-                self._folder, base36(max(0, int(now * 1000)), 8) + random_base36(3)
-            )
+            name = id or base36(max(0, int(now * 1000)), 8) + random_base36(3)
+            folder, id = os.path.join(self._folder, name), None
             try:
                 make_private_folder(folder)
             except FileExistsError:

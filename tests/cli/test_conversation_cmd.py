@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List
 
 import pytest
 
-from jpq.cli.conversation_cmd import build_parser, run
-from jpq.cli.environment import Environment
 from jpq.conversation.event import (
     AssistantMessage,
     AssistantReasoning,
@@ -22,48 +19,10 @@ from jpq.conversation.event import (
 )
 from jpq.errors import BadInputError, ConversationBusyError
 from jpq.events.parts import MessageDelta, Part
-from jpq.store.journal import FileJournal
-from jpq.store.library import Library
-from jpq.store.workspace import workspace_of
+from tests.cli.conversation_shell import Output, Shell
 
 END = TurnEnd("complete", "stop", {"output_tokens": 3}, "gpt")
 ESCAPE = "\x1b]0;title\x07"
-
-
-class Output(NamedTuple):
-    out: str
-    err: str
-
-
-class Terminal(io.BytesIO):
-    def isatty(self) -> bool:
-        return True
-
-
-class Shell:
-    """Runs the command as the process would, in a workspace and a store of its own."""
-
-    def __init__(self, home: str, cwd: str) -> None:
-        self.environ: Dict[str, str] = {"JPQ_HOME": home, "HOME": home}
-        self.cwd = cwd
-        self.library = Library(os.path.join(home, "data", "conversations"))
-
-    def __call__(self, *words: str, terminal: bool = False) -> Output:
-        out, err = Terminal() if terminal else io.BytesIO(), io.BytesIO()
-        env = Environment(self.environ, self.cwd, None, out, err)
-        args = build_parser("jpq conversation").parse_args(words)
-        assert run(args, env) == 0
-        return Output(out.getvalue().decode(), err.getvalue().decode())
-
-    def open(self, **about: Any) -> FileJournal:
-        workspace = workspace_of(self.cwd)
-        return self.library.create({"workspace": workspace, "model": "openai/gpt", **about})
-
-    def talk(self, *events: Any, **about: Any) -> str:
-        journal = self.open(**about)
-        journal.commit([Draft(event) for event in events])
-        journal.close()
-        return journal.id
 
 
 @pytest.fixture
@@ -114,7 +73,10 @@ def test_show_prints_every_byte_of_the_answer(shell: Shell) -> None:
 
 def test_show_on_a_terminal_neutralises_controls(shell: Shell) -> None:
     shell.talk(ChatRequest("a"), AssistantMessage(f"b{ESCAPE}c"), END)
-    assert shell("show", terminal=True).out == "You:\na\n\nAssistant:\nbc\n"
+    shown = shell("show", "--format", "text", terminal=True).out
+    assert shown == "You:\na\n\nAssistant:\nbc\n"
+    shown = shell("show", terminal=True).out
+    assert "bc" in shown and "\x07" not in shown and "title" not in shown
 
 
 def test_show_of_tools(shell: Shell) -> None:

@@ -1,0 +1,58 @@
+"""A saved conversation on the screen again, as it was shown when it was held."""
+
+from __future__ import annotations
+
+import sys
+
+from jpq.cli.conversation_text import Region, regions
+from jpq.cli.environment import Environment
+from jpq.config.load import load_config
+from jpq.conversation.stream import ConversationStream
+from jpq.events.turn import TextChunk
+from jpq.render.aside import ViewOptions
+from jpq.render.sanitize import sanitize
+from jpq.render.theme import BOLD, DIM, RESET
+from jpq.render.views import make_view
+from jpq.terminal.caps import Caps, find_caps, observe
+
+# Texts that are Markdown; all others stay as they are.
+_WRITTEN = ("You", "Assistant")
+
+
+def replay(stream: ConversationStream, env: Environment) -> None:
+    """Show the whole conversation on stdout. Main thread.
+
+    Adjacent responses of one kind are one Markdown text. What is no terminal gets the
+    texts as they are. Raises BrokenPipeError or WriteError.
+    """
+    config = load_config(env.paths, env.environ, env.cwd)
+    caps = find_caps(
+        env.environ,
+        observe(env.stdout, getattr(sys.stdout, "encoding", None)),
+        observe(env.stderr, getattr(sys.stderr, "encoding", None)),
+        "auto",
+        config["style.color"],
+    )
+    options = ViewOptions(
+        sanitize=config["style.sanitize"], wrap=config["style.wrap"], environ=env.environ
+    )
+    for number, region in enumerate(regions(stream.entries)):
+        env.out(("\n" if number else "") + _styled(f"{region.speaker}:", BOLD, caps) + "\n")
+        if region.speaker in _WRITTEN and caps.stdout.terminal:
+            _show(region, env, caps, options)
+        elif caps.stdout.terminal:
+            env.out(_styled(sanitize(region.text).rstrip("\n"), DIM, caps) + "\n")
+        else:
+            env.out(region.text.rstrip("\n") + "\n")
+
+
+def _show(region: Region, env: Environment, caps: Caps, options: ViewOptions) -> None:
+    view = make_view("auto", env.stdout, env.stderr, caps, options)
+    view.show(TextChunk(region.text))
+    view.close()
+    for _, error in view.flush():
+        raise error
+
+
+def _styled(text: str, style: str, caps: Caps) -> str:
+    return f"{style}{text}{RESET}" if caps.stdout.colour else text

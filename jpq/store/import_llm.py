@@ -1,0 +1,153 @@
+"""Conversations of llm: its SQLite database ``logs.db``.
+
+The tables are those of llm's page "Logging to SQLite": conversations, responses, and, where
+they are there, tool_calls, tool_results, fragments and prompt_fragments.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from urllib.parse import quote
+
+from jpq.conversation.event import (
+    AssistantMessage,
+    ChatRequest,
+    ConfigDelta,
+    ConversationEvent,
+    Entry,
+    ToolCall,
+    ToolResponse,
+    TurnEnd,
+)
+from jpq.conversation.identity import foreign_timestamp
+from jpq.errors import BadInputError
+from jpq.store.bundle import Incoming
+
+MAGIC = b"SQLite format 3\x00"
+_Row = Dict[str, Any]
+
+
+def read_llm(path: str) -> Iterator[Incoming]:
+    """Every conversation in the database ``path``, which is opened for reading only.
+
+    Raises BadInputError where it is not llm's.
+    """
+    database = sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)
+    database.row_factory = sqlite3.Row
+    try:
+        log = _Log(database)
+        for id, responses in log.conversations().items():
+            yield log.incoming(id, responses)
+    except sqlite3.Error as error:
+        raise BadInputError(f"The database cannot be read: {error}.", where=path) from error
+    finally:
+        database.close()
+
+
+class _Log:
+    """The database, with its rows by the response they belong to."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        self._tables = {row["name"] for row in names}
+        if not {"conversations", "responses"} <= self._tables:
+            raise BadInputError(
+                "The database has no tables that llm writes.",
+                hint="llm logs path says where llm's is.",
+            )
+        self._names = {row["id"]: row["name"] for row in self._rows("conversations")}
+        self._calls = self._by_response("tool_calls", "id")
+        self._results = self._by_response("tool_results", "id")
+        self._fragments = self._prompt_fragments()
+
+    def conversations(self) -> Dict[str, List[_Row]]:
+        """The responses of each conversation, oldest first; one without any is its own."""
+        found: Dict[str, List[_Row]] = {}
+        for row in self._rows("responses", "datetime_utc, id"):
+            found.setdefault(row["conversation_id"] or row["id"], []).append(row)
+        return found
+
+    def incoming(self, id: str, responses: Sequence[_Row]) -> Incoming:
+        """The conversation ``id``."""
+        first = responses[0]
+        system = first.get("system") or None
+        entries: List[Entry] = []
+        now = system
+        for row in responses:
+            when = foreign_timestamp(row.get("datetime_utc"))
+            if row.get("system") and row["system"] != now:
+                now = row["system"]
+                entries.append(Entry("", when, ConfigDelta({"system": now})))
+            entries.extend(Entry("", when, event) for event in self._events(row))
+        return Incoming(
+            source=f"llm:{id}",
+            id=None,
+            metadata={
+                "title": self._names.get(id),
+                "created_at": foreign_timestamp(first.get("datetime_utc")),
+                "workspace": "",
+                "model": first.get("model"),
+            },
+            base_config={} if system is None else {"system": system},
+            entries=entries,
+        )
+
+    def _events(self, row: _Row) -> List[ConversationEvent]:
+        events: List[ConversationEvent] = [
+            ToolResponse(*_result(result)) for result in self._results.get(row["id"], ())
+        ]
+        asked = [*self._fragments.get(row["id"], ()), row.get("prompt") or ""]
+        prompt = "\n\n".join(text for text in asked if text.strip())
+        if prompt:
+            events.append(ChatRequest(prompt))
+        if (row.get("response") or "").strip():
+            events.append(AssistantMessage(row["response"]))
+        calls = self._calls.get(row["id"], ())
+        events += [
+            ToolCall(_call_id(call), call.get("name") or "", _arguments(call)) for call in calls
+        ]
+        if not calls:
+            names = ("input_tokens", "output_tokens")
+            usage = {name: row[name] for name in names if isinstance(row.get(name), int)}
+            events.append(TurnEnd("complete", "stop", usage, row.get("model")))
+        return events
+
+    def _rows(self, table: str, order: str = "") -> List[_Row]:
+        if table not in self._tables:
+            return []
+        # The names are those above, never anything that is read.
+        query = f"SELECT * FROM {table}" + (f" ORDER BY {order}" if order else "")
+        return [dict(row) for row in self._database.execute(query)]
+
+    def _by_response(self, table: str, order: str) -> Dict[str, List[_Row]]:
+        found: Dict[str, List[_Row]] = {}
+        for row in self._rows(table, order):
+            found.setdefault(row["response_id"], []).append(row)
+        return found
+
+    def _prompt_fragments(self) -> Dict[str, List[str]]:
+        texts = {row["id"]: row["content"] or "" for row in self._rows("fragments")}
+        found: Dict[str, List[str]] = {}
+        for row in self._rows("prompt_fragments", '"order"'):
+            found.setdefault(row["response_id"], []).append(texts.get(row["fragment_id"], ""))
+        return found
+
+
+def _call_id(row: _Row) -> str:
+    return str(row.get("tool_call_id") or row.get("id") or "")
+
+
+def _result(row: _Row) -> Tuple[str, str, bool]:
+    exception = row.get("exception")
+    return _call_id(row), str(row.get("output") or exception or ""), bool(exception)
+
+
+def _arguments(row: _Row) -> Dict[str, Any]:
+    try:
+        value = json.loads(row.get("arguments") or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
