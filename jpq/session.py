@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
 
 from jpq.config.keys import key_store, require_key
 from jpq.config.load import Config
 from jpq.config.paths import Paths
 from jpq.conversation.event import Draft
-from jpq.conversation.thread import build_thread
+from jpq.conversation.thread import Thread, ThreadToolResult, build_thread
 from jpq.events.turn import ConversationOpened, Error, Result, TurnEvent
 from jpq.interrupt.signals import Interrupt, SignalRouter
 from jpq.provider.base import ModelRef, Provider, ProviderRequest, ProviderRow
 from jpq.provider.prices import cost_of, price_table
 from jpq.provider.registry import load_api, resolve
 from jpq.render.worker import DisplayFailed, Renderer
-from jpq.tools.coordinator import ToolCoordinator
+from jpq.tools.registry import Toolset
+from jpq.turn.calls import CallRound, Settle, Surroundings
 from jpq.turn.coordinator import Trigger
 from jpq.turn.cycle import CycleTimes, RetryLimits
 from jpq.turn.ending import TurnOutcome, of_display
@@ -37,7 +38,7 @@ class TurnSetup(NamedTuple):
     """What one turn is made of.
 
     ``journal`` is the open conversation; ``deadline`` is when the run must end, as a
-    ``time.monotonic`` reading, or None.
+    ``time.monotonic`` reading, or None. ``tool_choice`` holds until a tool was called.
     """
 
     config: Config
@@ -46,6 +47,9 @@ class TurnSetup(NamedTuple):
     journal: Any
     stream: bool
     deadline: Optional[float]
+    toolset: Toolset
+    tool_choice: Optional[str]
+    surroundings: Surroundings
 
 
 def open_provider(
@@ -76,7 +80,7 @@ def open_provider(
 def _http_provider(row: ProviderRow, key: Optional[str], config: Config) -> Provider:
     # requests costs most of the start of a run, and only a run that sends something pays it.
     http = importlib.import_module("jpq.provider.http")
-    transport = importlib.import_module("jpq.provider.transport")
+    transport = importlib.import_module("jpq.wire.transport")
     connect_s = config["request.connect_timeout_s"]
     provider: Provider = http.HttpProvider(
         row, load_api(row.api), key, lambda: transport.Transport(connect_s)
@@ -110,22 +114,41 @@ def run_turn(
     """
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     renderer.show(ConversationOpened(setup.journal.id, str(setup.model)))
+    rounds: List[CallRound] = []
+
+    def open_round(settle: Settle) -> CallRound:
+        rounds.append(_open_round(setup, inbox, renderer, settle))
+        return rounds[-1]
+
     loop = TurnLoop(
         journal=setup.journal,
         provider=setup.provider,
         model=setup.model,
         make_request=_request_maker(setup),
-        tools=ToolCoordinator((), inbox.post),
+        open_round=open_round,
         inbox=inbox,
         show=renderer.show,
         settings=_settings(setup),
         choose=_stop,
     )
     with SignalRouter(inbox.post):
-        outcome = loop.run(requests)
+        try:
+            outcome = loop.run(requests)
+        finally:
+            for each in rounds:
+                each.close()
         for event in _closing_events(outcome, setup):
             renderer.show(event)
         return _shown(outcome, inbox, renderer)
+
+
+def _open_round(setup: TurnSetup, inbox: Inbox, renderer: Renderer, settle: Settle) -> CallRound:
+    # What runs and asks about calls is of no use to the many turns without one.
+    opening = importlib.import_module("jpq.turn.tool_opening")
+    opened: CallRound = opening.open_tool_phase(
+        setup.config, setup.toolset, setup.surroundings, inbox, renderer, settle, setup.deadline
+    )
+    return opened
 
 
 def _stop(interrupt: Interrupt) -> Trigger:
@@ -136,14 +159,32 @@ def _stop(interrupt: Interrupt) -> Trigger:
 def _request_maker(setup: TurnSetup) -> Callable[[bool, bool], ProviderRequest]:
     options: Mapping[str, Any] = setup.config.table("options")
     system = setup.config["system"] or ""
+    definitions = setup.toolset.definitions
 
     def make_request(tools: bool, continues: bool) -> ProviderRequest:
         thread = build_thread(setup.journal.stream.entries, system, continue_last=continues)
         return ProviderRequest(
-            model=setup.model.model, thread=thread, options=options, stream=setup.stream
+            model=setup.model.model,
+            thread=thread,
+            tools=definitions,
+            tool_choice=_tool_choice(setup, thread, tools),
+            options=options,
+            stream=setup.stream,
         )
 
     return make_request
+
+
+def _tool_choice(setup: TurnSetup, thread: Thread, allowed: bool) -> Optional[str]:
+    """How tools may be called now: a model that is made to call one would never answer."""
+    if not setup.toolset.tools:
+        return None
+    if not allowed:
+        return "none"
+    called = bool(thread.messages) and any(
+        isinstance(block, ThreadToolResult) for block in thread.messages[-1].blocks
+    )
+    return None if called and setup.tool_choice != "none" else setup.tool_choice
 
 
 def _settings(setup: TurnSetup) -> TurnSettings:

@@ -24,6 +24,7 @@ from jpq.render.views import make_view
 from jpq.render.worker import Renderer, View
 from jpq.session import TurnSetup, run_turn
 from jpq.terminal.caps import find_caps, observe
+from jpq.turn.calls import Surroundings
 from jpq.turn.ending import TurnOutcome, of_error
 from jpq.turn.inbox import Inbox
 
@@ -79,6 +80,15 @@ def _answer(
         journal=query.journal,
         stream=not args.no_stream,
         deadline=early.deadline,
+        toolset=query.toolset,
+        tool_choice=args.tool_choice,
+        surroundings=Surroundings(
+            environ=env.environ,
+            cwd=env.cwd,
+            folder=query.journal.folder,
+            interactive=query.interactive,
+            yes=args.yes,
+        ),
     )
     fault: Optional[Exception] = None
     try:

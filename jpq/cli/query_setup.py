@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
 from jpq.cli.prompt_text import gather_prompt
+from jpq.cli.query_tools import offered_toolset
 from jpq.cli.trust_prompt import ask_trust
 from jpq.config.load import Config, load_config
 from jpq.config.secrets import Secrets
@@ -29,6 +30,7 @@ from jpq.store.memory import MemoryJournal
 from jpq.store.reading import SavedConversation
 from jpq.store.workspace import workspace_of
 from jpq.terminal.tty import interactive
+from jpq.tools.registry import Toolset
 
 _TITLE_CHARACTERS = 60
 
@@ -41,6 +43,8 @@ class Query(NamedTuple):
     provider: Provider
     journal: Journal
     requests: List[Draft]
+    toolset: Toolset
+    interactive: bool
 
 
 class NoModelError(ConfigError):
@@ -91,19 +95,21 @@ def prepare(
     # All that can be found wrong is, before anybody types a question that would be lost.
     model = parse_model(config["model"], config.table("aliases"))
     provider = open_provider(model, config, env.paths, env.environ, learn_key=secrets.add)
+    toolset = offered_toolset(args, config, env.cwd)
     attached = _attached(args, env, config, model)
     prompt = "" if args.retry else _gather(args, env, config, asks)
     _get_ready(args, env, provider, model)
     if saved is None:
         journal = _create(args, env, library, model, chosen, prompt)
-        return Query(config, model, provider, journal, [Draft(ChatRequest(prompt), attached)])
+        first = [Draft(ChatRequest(prompt), attached)]
+        return Query(config, model, provider, journal, first, toolset, asks)
     journal = _going_on(args, env, library, saved, config["conversation.lock_wait_s"])
     try:
         requests = _following(args, journal, chosen, Draft(ChatRequest(prompt), attached))
     except BaseException:
         journal.close()
         raise
-    return Query(config, model, provider, journal, requests)
+    return Query(config, model, provider, journal, requests, toolset, asks)
 
 
 def _get_ready(
@@ -164,6 +170,8 @@ def _chosen(args: argparse.Namespace, env: Environment) -> Dict[str, Any]:
         chosen["model"] = args.model
     if args.system is not None:
         chosen["system"] = _text_or_file(args.system, env)
+    if args.tool or args.no_tools:
+        chosen["active_tools"] = args.tool  # empty with -T
     for option in args.option:
         key, equals, value = option.partition("=")
         if not equals or not key:

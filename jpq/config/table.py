@@ -128,6 +128,8 @@ ROWS: Tuple[Row, ...] = (
         help="What the model is told about it."),
     Row("tools.*.command", STRINGS, None,
         help='What to run, as argv, never a shell line; `"{name}"` is one argument.'),
+    Row("tools.*.function", STRING, None,
+        help="Python tools: the function, `module:name` or `file.py:name`."),
     Row("tools.*.parameters", TABLE, None,
         help="Its arguments: a table each, or a JSON Schema."),
     Row("tools.*.run", STRING, "ask", choices=RUN_MODES,
@@ -139,6 +141,8 @@ ROWS: Tuple[Row, ...] = (
         help="How long a call may take."),
     Row("tools.*.max_output_bytes", INTEGER, 65536, unit="bytes", bound=POSITIVE,
         help="Longer output loses its middle; the whole goes to a file beside the conversation."),
+    Row("tools.*.roots", STRINGS, None,
+        help="File tools: the folders they may use; unset: the working directory."),
     Row("tools.*.cwd", STRING, ".",
         help="The folder it runs in."),
     Row("tools.*.env", STRING_TABLE, None,
@@ -169,6 +173,14 @@ ROWS: Tuple[Row, ...] = (
         help="Longest wait for a throttled tool."),
     Row("tools.*.throttle.attempts", INTEGER, 3, bound=POSITIVE,
         help="How often a throttled tool is tried in all."),
+    # Rules on calls
+    Row("policy.allow", STRINGS, None,
+        help='Calls that run without asking: `"NAME"`, `"NAME(argument=GLOB)"`, '
+             '`"shell(git log *)"`.'),
+    Row("policy.ask", STRINGS, None,
+        help="Calls that are asked about whatever their run mode, and even with `--yes`."),
+    Row("policy.deny", STRINGS, None,
+        help="Calls that are never run."),
     # MCP servers
     Row("mcp.*.command", STRINGS, None,
         help="How to start the server, as argv."),

@@ -1,8 +1,9 @@
 """What a turn tells its audience: the screen, a JSON Lines reader, the Python API.
 
 These are the values behind ``--format jsonl`` (docs/events.md) and ``Session.stream``.
-Notice and Waiting exist only for people and never reach stdout. The field ``index``
-hides ``tuple.index``, which nobody calls on these values; hence the type comments.
+Notice, Waiting and what a tool is doing are for people only and never reach stdout. The
+field ``index`` hides ``tuple.index``, which nobody calls on these values; hence the type
+comments.
 """
 
 from __future__ import annotations
@@ -55,13 +56,35 @@ class ToolUse(NamedTuple):
     arguments: Mapping[str, Any]
 
 
+class ToolStarted(NamedTuple):
+    """A call runs now; ``title`` is its header for people."""
+
+    id: str
+    title: str
+
+
+class ToolProgress(NamedTuple):
+    """A running call wrote a line. Posted on the tool's thread, and not for every line."""
+
+    id: str
+    text: str
+
+
+class ToolEnded(NamedTuple):
+    """A call does not run any more; its result follows when those before it are there."""
+
+    id: str
+
+
 class ToolResult(NamedTuple):
-    """What the model is told about a call."""
+    """What the model is told about a call; ``full_output`` is a file with the whole of it
+    where its middle was left out."""
 
     id: str
     name: str
     content: str
     is_error: bool
+    full_output: Optional[str] = None
 
 
 class Complete(NamedTuple):
@@ -115,6 +138,9 @@ TurnEvent = Union[
     ReasoningChunk,
     ToolUseStart,
     ToolUse,
+    ToolStarted,
+    ToolProgress,
+    ToolEnded,
     ToolResult,
     Complete,
     TokenUpdate,

@@ -6,10 +6,10 @@ It asks on the controlling terminal, never on stdin, while the renderer rests.
 from __future__ import annotations
 
 import contextlib
+import importlib
 from typing import Callable, ContextManager, Iterator, Mapping, Optional, Sequence
 
 from jpq.errors import BadInputError, UsageError
-from jpq.terminal.editor import edit_text, editor_command
 from jpq.terminal.tty import Terminal
 
 _ENDS_INPUT = "\x04"  # Ctrl+D, where single keys are read
@@ -106,12 +106,14 @@ class Dialogue:
 
     def edit(self, text: str, suffix: str) -> Optional[str]:
         """``text`` as the person edited it; None where that failed, which is told."""
+        # It starts programs, which most runs never do.
+        editor = importlib.import_module("jpq.terminal.editor")
         try:
-            command = editor_command(self._environ)
+            command = editor.editor_command(self._environ)
             if command is None:
                 self.say("There is no editor: set VISUAL or EDITOR.")
                 return None
-            return edit_text(text, suffix, command)
+            return str(editor.edit_text(text, suffix, command))
         except (BadInputError, UsageError) as error:
             self.say(f"{error.message} {error.hint}")
             return None

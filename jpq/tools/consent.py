@@ -6,7 +6,9 @@ import json
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
 from jpq.interrupt.prompt import Dialogue
-from jpq.tools.definition import ASK, EDIT, SKIP, UNATTENDED, Question, Tool
+from jpq.tools import texts
+from jpq.tools.definition import ASK, EDIT, SKIP, UNATTENDED, Question
+from jpq.tools.executor import Delivery, ToolExecutor
 from jpq.tools.permission import ALLOW, DENY, Permissions
 from jpq.tools.schema import json_text, parse_arguments, shortened
 
@@ -36,42 +38,37 @@ class Permit(NamedTuple):
     edited: bool = False
     reason: str = ""
 
-
-class Delivery(NamedTuple):
-    """What to do with a result: ``content`` is delivered; None withholds it."""
-
-    content: Optional[str]
-    edited: bool = False
-    reason: str = ""
+    @property
+    def told(self) -> str:
+        """What the model is told where it is not run."""
+        skipped = self.action == SKIP
+        return texts.SKIPPED if skipped else texts.with_reason(texts.DENIED, self.reason)
 
 
 class PermissionDialogue:
     """Asks whether one call may run. Main thread.
 
-    ``complaint`` checks edited arguments: what is wrong with them, or None. ``why`` says
-    what made it ask.
+    ``complaint`` checks edited arguments: what is wrong with them, or None.
     """
 
     def __init__(
         self,
-        tool: Tool,
-        arguments: Dict[str, Any],
+        executor: ToolExecutor,
         permissions: Permissions,
         complaint: Callable[[Any], Optional[str]],
-        why: str,
     ) -> None:
-        self._tool = tool
-        self._arguments = arguments
+        self._tool = executor.tool
+        self._arguments = executor.arguments
+        self._decision = executor.decision
         self._permissions = permissions
         self._complaint = complaint
-        self._why = why
         self._edited = False
 
-    def hold(self, dialogue: Dialogue, edit_first: bool) -> Permit:
-        """Ask until there is a decision. ``edit_first`` is run mode *edit*."""
+    def hold(self, dialogue: Dialogue) -> Permit:
+        """Ask until there is a decision; run mode *edit* begins with the editor."""
         name = self._tool.spec.display_name or self._tool.spec.name
         self._show(dialogue)
-        if edit_first and self._edit(dialogue):
+        if self._decision.action == EDIT and self._edit(dialogue):
             return self._permit(ALLOW)
         question = (
             f"Run {name}? [y]es [n]o [e]dit arguments [a]lways this tool in this conversation "
@@ -120,7 +117,7 @@ class PermissionDialogue:
 
     def _show(self, dialogue: Dialogue) -> None:
         spec = self._tool.spec
-        lines = [f"The model wants to run {spec.title_of(self._arguments)} ({self._why})"]
+        lines = [f"The model wants to run {spec.title_of(self._arguments)} ({self._decision.by})"]
         preview = self._tool.preview(self._arguments)
         if preview:
             shown = shortened(preview, _PREVIEW_SHOWN)

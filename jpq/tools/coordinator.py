@@ -1,38 +1,299 @@
-"""ToolCoordinator: gives every call the model makes its one result."""
+"""ToolCoordinator: gives every call the model makes its one answer.
+
+calls ─▶ refused at once
+     └─▶ permission ─▶ worker ─▶ delivery ─▶ answer
+            (prompt)   (its questions) (prompt)
+"""
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from jpq.conversation.event import ToolCall
+from jpq.conversation.event import ConfigDelta, Draft, InquiryRequest, InquiryResponse, ToolCall
+from jpq.errors import DeniedError
+from jpq.events.turn import ToolEnded, ToolStarted, TurnEvent
+from jpq.interrupt.prompt import Dialogue, NobodyAnswers, Prompter, PromptLeft
+from jpq.tools import texts
+from jpq.tools.admission import Admission, Refusal
+from jpq.tools.consent import PermissionDialogue, ask_delivery, ask_question
+from jpq.tools.definition import EDIT, SKIP, Tool, ToolAnswered
+from jpq.tools.executor import (
+    ACTIVE,
+    RESTARTED,
+    State,
+    Step,
+    ToolExecutor,
+    ToolFinished,
+)
+from jpq.tools.launcher import Launcher
+from jpq.tools.permission import ALLOW, Permissions
+from jpq.tools.questions import Asked, Questions, TakenBack
 
-
-class ToolAnswered(NamedTuple):
-    """The result of the call ``id``, as the model is told."""
-
-    id: str
-    content: str
-    is_error: bool
+_STOP_MARGIN_S = 0.5
+_WAITING = (State.AWAITING_PERMISSION, State.AWAITING_INPUT, State.AWAITING_DELIVERY)
 
 
 class ToolCoordinator:
-    """Runs the calls of a cycle and posts one ToolAnswered for each. Main thread.
+    """The calls of one cycle at a time. Main thread.
 
-    ``names`` are the tools the model was offered. A call for anything else, or one whose
-    arguments do not parse, is never run: the model is told why and the turn goes on.
+    Whoever drives it hands it each item of the inbox (``take``), opens a prompt while one
+    is due (``prompt``), and collects what has come of it (``take_answers``,
+    ``take_drafts``). ``prompter`` is None where nobody can be asked.
     """
 
-    def __init__(self, names: Sequence[str], post: Callable[[ToolAnswered], None]) -> None:
-        self._names = tuple(names)
-        self._post = post
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        permissions: Permissions,
+        prompter: Optional[Prompter],
+        launcher: Launcher,
+        show: Callable[[TurnEvent], None],
+    ) -> None:
+        self._tools = tools
+        self._permissions = permissions
+        self._admission = Admission(tools, permissions)
+        self._prompter = prompter
+        self._launcher = launcher
+        self._show = show
+        self._executors: Dict[str, ToolExecutor] = {}
+        self._questions = Questions()
+        self._number = 0  # of the question asked last
+        self._answers: List[ToolAnswered] = []
+        self._drafts: List[Draft] = []
+        self.denied: Optional[DeniedError] = None  # why the turn must end, if it must
 
-    def start(self, calls: Sequence[ToolCall]) -> None:
-        """Begin all calls; their answers arrive through ``post`` in any order."""
-        for call in calls:
-            self._post(ToolAnswered(call.id, self._refusal(call), is_error=True))
+    @property
+    def idle(self) -> bool:
+        """Whether every call has its answer."""
+        return all(executor.ended for executor in self._executors.values())
 
-    def _refusal(self, call: ToolCall) -> str:
-        if call.raw is not None:
-            return f"Not run: the arguments are not a JSON object: {call.raw}"
-        known = ", ".join(self._names) or "none"
-        return f"Not run: there is no tool named {call.name!r}. Tools that exist: {known}."
+    @property
+    def stops_within_s(self) -> float:
+        """How long it takes at most until every call has its answer after ``cancel``."""
+        running = (each.tool.stops_within_s for each in self._in(*ACTIVE))
+        return _STOP_MARGIN_S + max(running, default=0.0)
+
+    def take_answers(self) -> List[ToolAnswered]:
+        """The answers since the last time, as they came."""
+        answers, self._answers = self._answers, []
+        return answers
+
+    def take_drafts(self) -> List[Draft]:
+        """What else the conversation is to keep: questions, what was decided for all of it."""
+        changes = self._permissions.take_changes()
+        drafts, self._drafts = self._drafts, []
+        return drafts + ([Draft(ConfigDelta(dict(changes)))] if changes else [])
+
+    def start(self, calls: Sequence[ToolCall], earlier: Sequence[ToolCall] = ()) -> None:
+        """Begin all ``calls``. ``earlier`` are the calls of the same turn before them."""
+        self.denied = None
+        self._executors = {
+            call.id: ToolExecutor(call, self._tools.get(call.name)) for call in calls
+        }
+        can_ask = self._prompter is not None
+        for executor in self._executors.values():
+            judged = self._admission.judge(executor.call, earlier, can_ask)
+            if isinstance(judged, Refusal):
+                self._answers.append(executor.refuse(*judged))
+            else:
+                executor.decision = judged
+        pending = [each for each in self._executors.values() if not each.ended]
+        asks_for = next(filter(self._needs_person, pending), None)
+        if asks_for is not None and not can_ask:
+            self._deny(pending, asks_for)
+            return
+        for executor in pending:
+            if executor.decision.action == ALLOW:
+                self._begin(executor, executor.arguments, edited=False)
+            else:
+                executor.step(Step.ASK)
+
+    def _needs_person(self, executor: ToolExecutor) -> bool:
+        return executor.decision.action != ALLOW or self._admission.asks_before_delivery(
+            executor.tool
+        )
+
+    def _deny(self, pending: Sequence[ToolExecutor], asks_for: ToolExecutor) -> None:
+        """Nobody can be asked, so none of ``pending`` is run."""
+        told = texts.NOT_ALLOWED.format(asked=asks_for.call.name)
+        for executor in pending:
+            self._answers.append(executor.refuse(told, is_error=True))
+        self.denied = self._admission.denied(asks_for.tool, asks_for.decision)
+
+    # -- what comes from the threads ---------------------------------------------------
+
+    def take(self, item: Any) -> bool:
+        """Take an item of the inbox; False if it is none of the tools'."""
+        if isinstance(item, ToolFinished):
+            self._finished(item)
+        elif isinstance(item, Asked):
+            self._takes_question(item)
+        elif isinstance(item, TakenBack):
+            self._drop_question(item.asked)
+        else:
+            return False
+        return True
+
+    def _finished(self, finished: ToolFinished) -> None:
+        executor = self._active(finished.id, finished.run)
+        if executor is None:
+            return
+        self._questions.drop(executor.id)
+        if executor.token.reason == RESTARTED:
+            executor.begin_again(finished.seconds)
+            self._launch(executor)
+            return
+        self._show(ToolEnded(executor.id))
+        mode = self._permissions.result_mode(executor.tool)
+        answer = executor.finish(finished, mode, can_ask=self._prompter is not None)
+        self._answers += [answer] if answer is not None else []
+
+    def _takes_question(self, asked: Asked) -> None:
+        executor = self._active(asked.id, asked.run)
+        if executor is None:
+            asked.fail("the call was given up")
+        elif asked.question.text in executor.remembered:
+            asked.answer(executor.remembered[asked.question.text])
+        elif self._prompter is None:
+            asked.fail("nobody can be asked in this run")
+        else:
+            if executor.state is State.RUNNING:
+                executor.step(Step.ASKS)
+            self._questions.add(asked)
+
+    def _drop_question(self, asked: Asked) -> None:
+        if asked not in self._questions:
+            return
+        self._questions.remove(asked)
+        executor = self._executors[asked.id]
+        if executor.state is State.AWAITING_INPUT and self._questions.of(asked.id) is None:
+            executor.step(Step.ANSWERED)
+
+    # -- prompts -----------------------------------------------------------------------
+
+    @property
+    def prompt_due(self) -> bool:
+        """Whether the person is to be asked something."""
+        return self._next_to_ask() is not None
+
+    def prompt(self, meanwhile: Callable[[], None]) -> None:
+        """Open the prompt that is due, the first in request order. ``meanwhile`` goes on
+        with the rest while the person thinks; what it raises ends the prompt unanswered.
+
+        Where nobody answers any more, what can only be asked is settled without.
+        """
+        executor = self._next_to_ask()
+        assert executor is not None and self._prompter is not None
+        state = executor.state
+        asked = self._questions.of(executor.id)
+
+        def attend() -> None:
+            meanwhile()
+            if executor.state is not state or (asked and asked not in self._questions):
+                raise _Settled
+
+        try:
+            with self._prompter.dialogue(attend) as dialogue:
+                if state is State.AWAITING_PERMISSION:
+                    self._ask_permission(executor, dialogue)
+                elif state is State.AWAITING_DELIVERY:
+                    self._ask_delivery(executor, dialogue)
+                else:
+                    assert asked is not None
+                    self._ask_question(executor, asked, dialogue)
+        except NobodyAnswers:
+            self._go_on_alone()
+        except _Settled:
+            pass
+
+    def _next_to_ask(self) -> Optional[ToolExecutor]:
+        """The first call in request order that waits for the person."""
+        return next(iter(self._in(*_WAITING)), None)
+
+    def _ask_permission(self, executor: ToolExecutor, dialogue: Dialogue) -> None:
+        complaint = self._admission.complaint(executor.call.name)
+        questions = PermissionDialogue(executor, self._permissions, complaint)
+        permit = questions.hold(dialogue)
+        if permit.action == ALLOW:
+            self._begin(executor, permit.arguments, permit.edited)
+        else:
+            self._answers.append(executor.refuse(permit.told, is_error=False))
+        self._judge_waiting_again(executor.call.name)
+
+    def _judge_waiting_again(self, name: str) -> None:
+        """What the person decided for a tool holds for its other calls that wait."""
+        for executor in self._in(State.AWAITING_PERMISSION):
+            if executor.call.name != name or not executor.decision.by_mode:
+                continue
+            decision = self._permissions.decide(executor.tool, executor.arguments)
+            if decision.action == SKIP:
+                self._answers.append(executor.refuse(texts.SKIPPED, is_error=False))
+            elif decision.action == ALLOW:
+                self._begin(executor, executor.arguments, edited=False)
+
+    def _ask_delivery(self, executor: ToolExecutor, dialogue: Dialogue) -> None:
+        mode = self._permissions.result_mode(executor.tool)
+        delivery = ask_delivery(dialogue, executor.title, executor.result, mode == EDIT)
+        self._answers.append(executor.deliver(delivery))
+
+    def _ask_question(self, executor: ToolExecutor, asked: Asked, dialogue: Dialogue) -> None:
+        answer = ask_question(dialogue, executor.title, asked.question)
+        self._number += 1
+        id = f"{executor.id}/{self._number}"
+        self._drafts.append(Draft(InquiryRequest(id, asked.question.text)))
+        if answer is not None:
+            self._drafts.append(Draft(InquiryResponse(id, answer)))
+            executor.remembered[asked.question.text] = answer
+        self._drop_question(asked)
+        asked.settle(answer)
+
+    def _go_on_alone(self) -> None:
+        """The terminal is gone: nothing that waits for the person can go on."""
+        self._prompter = None
+        self._questions.fail_all("nobody can be asked any more")
+        unasked = self._in(State.AWAITING_PERMISSION)
+        if unasked:
+            self._deny(unasked, unasked[0])
+        self._answers += [each.stop() for each in self._in(State.AWAITING_DELIVERY)]
+
+    # -- running and ending ------------------------------------------------------------
+
+    def cancel(self) -> None:
+        """Give up every call: what does not run is answered now, what runs when it ends."""
+        for executor in self._executors.values():
+            if executor.state in ACTIVE:
+                executor.token.cancel()
+            elif not executor.ended:
+                self._answers.append(executor.stop())
+
+    def restart(self) -> None:
+        """Stop what runs, and run it again as soon as it has ended."""
+        for executor in self._in(*ACTIVE):
+            executor.token.cancel(RESTARTED)
+
+    def close(self) -> None:
+        """Stop everything; nothing more is answered."""
+        self.cancel()
+        self._launcher.close()
+
+    def _active(self, id: str, run: int) -> Optional[ToolExecutor]:
+        """The call whose run with this number is going on."""
+        return next((each for each in self._in(*ACTIVE) if (each.id, each.run) == (id, run)), None)
+
+    def _in(self, *states: State) -> List[ToolExecutor]:
+        """The calls that are in one of ``states``, in request order."""
+        return [each for each in self._executors.values() if each.state in states]
+
+    def _begin(self, executor: ToolExecutor, arguments: Dict[str, Any], edited: bool) -> None:
+        executor.begin(arguments, edited)
+        self._show(ToolStarted(executor.id, executor.title))
+        self._launch(executor)
+
+    def _launch(self, executor: ToolExecutor) -> None:
+        self._launcher.launch(
+            executor.call, executor.tool, executor.arguments, executor.run, executor.token
+        )
+
+
+class _Settled(PromptLeft):
+    """What was asked about needs no answer any more."""

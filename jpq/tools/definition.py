@@ -123,6 +123,16 @@ class ToolOutput(NamedTuple):
     ended: str = COMPLETED
 
 
+class ToolAnswered(NamedTuple):
+    """The result of the call ``id``, as the model is told; ``full_output`` is a file with
+    all of it where the middle was left out."""
+
+    id: str
+    content: str
+    is_error: bool
+    full_output: Optional[str] = None
+
+
 class Tool(abc.ABC):
     """One configured tool. Made on the main thread; ``run`` is called on worker threads,
     for several calls at once, so it keeps nothing of a call in ``self``.

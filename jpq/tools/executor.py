@@ -8,12 +8,13 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 from jpq.conversation.event import ToolCall
 from jpq.interrupt.cancel import CancelToken
 from jpq.tools import texts
-from jpq.tools.consent import Delivery
-from jpq.tools.definition import STOPPED, Tool, ToolOutput
-from jpq.tools.limits import capped
-from jpq.tools.schema import json_text
+from jpq.tools.definition import ASK, EDIT, SKIP, STOPPED, Tool, ToolAnswered, ToolOutput
+from jpq.tools.permission import ALLOW, Decision
+from jpq.tools.schema import json_text, shortened
 
 RESTARTED = "restarted"
+
+_CRASH_SHOWN = 2000
 
 
 class State(Enum):
@@ -71,9 +72,18 @@ ENDED = (State.COMPLETED, State.CANCELLED)
 ACTIVE = (State.RUNNING, State.AWAITING_INPUT)
 
 
+class Delivery(NamedTuple):
+    """What to do with a result: ``content`` is delivered; None withholds it."""
+
+    content: Optional[str]
+    edited: bool = False
+    reason: str = ""
+
+
 class ToolFinished(NamedTuple):
-    """A run ended. ``output`` is None where it crashed (``crash`` says how) or did not stop;
-    ``so_far`` is then what it had written. ``run`` numbers the runs of one call."""
+    """A run ended. ``output`` is None where it crashed (``crash`` says how), did not stop,
+    or was cancelled before there was a worker for it (``started`` is False). ``so_far`` is
+    what it had written, and ``run`` numbers the runs of one call."""
 
     id: str
     run: int
@@ -81,16 +91,7 @@ class ToolFinished(NamedTuple):
     output: Optional[ToolOutput]
     crash: str = ""
     so_far: str = ""
-
-
-class ToolAnswered(NamedTuple):
-    """The result of the call ``id``, as the model is told; ``full_output`` is a file with
-    all of it where the middle was left out."""
-
-    id: str
-    content: str
-    is_error: bool
-    full_output: Optional[str] = None
+    started: bool = True
 
 
 class ToolExecutor:
@@ -101,12 +102,12 @@ class ToolExecutor:
 
     def __init__(self, call: ToolCall, tool: Optional[Tool]) -> None:
         self.call = call
-        self.tool = tool
+        self._tool = tool
         self.state = State.PENDING
         self.arguments: Dict[str, Any] = call.arguments
         self.token = CancelToken()
         self.run = 0
-        self.why = ""  # what made it ask
+        self.decision = Decision(ALLOW, "")  # until it is judged
         self.remembered: Dict[str, str] = {}  # answers it was given, by question
         self._edited = False
         self._restarted_after: Optional[float] = None
@@ -118,9 +119,15 @@ class ToolExecutor:
         return self.call.id
 
     @property
+    def tool(self) -> Tool:
+        """What is called. AssertionError where it does not exist: such a call is refused."""
+        assert self._tool is not None
+        return self._tool
+
+    @property
     def title(self) -> str:
         """Its header for the person."""
-        return self.call.name if self.tool is None else self.tool.spec.title_of(self.arguments)
+        return self.tool.spec.title_of(self.arguments)
 
     @property
     def ended(self) -> bool:
@@ -156,16 +163,25 @@ class ToolExecutor:
         self._restarted_after = seconds
         self.run += 1
 
-    def finish(self, finished: ToolFinished, ask: bool) -> Optional[ToolAnswered]:
-        """Take what a run gave: the answer, or None where it is to be asked about first."""
+    def finish(self, finished: ToolFinished, mode: str, can_ask: bool) -> Optional[ToolAnswered]:
+        """Take what a run gave: the answer, or None where the result ``mode`` has it shown
+        to the person first."""
         answer = self._answer_of(finished)
         stopped = finished.output is None or finished.output.ended == STOPPED
         if stopped and self.token.cancelled:
             self.step(Step.STOP)
             return answer
-        self.step(Step.FINISHED_ASK if ask else Step.FINISHED)
-        self._output = answer
-        return None if ask else answer
+        asks = mode in (ASK, EDIT)
+        if asks and can_ask:
+            self.step(Step.FINISHED_ASK)
+            self._output = answer
+            return None
+        self.step(Step.FINISHED)
+        if asks:
+            return ToolAnswered(self.id, texts.NOT_SHOWN, is_error=True)
+        if mode == SKIP and not answer.is_error:
+            return ToolAnswered(self.id, texts.RESULT_SKIPPED, is_error=False)
+        return answer
 
     def deliver(self, delivery: Delivery) -> ToolAnswered:
         """The person decided about the result."""
@@ -188,24 +204,29 @@ class ToolExecutor:
         return ToolAnswered(self.id, told, is_error=True)
 
     def _answer_of(self, finished: ToolFinished) -> ToolAnswered:
-        assert self.tool is not None
         output = finished.output
-        if output is None and finished.crash:
-            content, is_error, path = texts.CRASHED.format(error=finished.crash), True, None
-        elif output is None or output.ended == STOPPED:
-            content = texts.stopped(
-                self.token.reason or "",
-                finished.seconds,
-                finished.so_far if output is None else output.content,
-                still_running=output is None,
+        path = None if output is None else output.full_output
+        if output is not None and output.ended != STOPPED:
+            content, is_error = output.content, output.is_error
+        elif not finished.started:
+            content, is_error = texts.NOT_STARTED, True
+        elif finished.crash and not self.token.cancelled:
+            content, is_error = (
+                texts.CRASHED.format(error=shortened(finished.crash, _CRASH_SHOWN)),
+                True,
             )
-            is_error, path = True, None if output is None else output.full_output
         else:
-            content, is_error, path = output.content, output.is_error, output.full_output
-        content = self._with_history(content)
-        limit = self.tool.spec.max_output_bytes
-        content, cut = capped(content, limit + texts.ROOM_BYTES)
-        return ToolAnswered(self.id, content, is_error, path or cut)
+            content, is_error = self._stopped(finished), True
+        return ToolAnswered(self.id, self._with_history(content), is_error, path)
+
+    def _stopped(self, finished: ToolFinished) -> str:
+        output = finished.output
+        return texts.stopped(
+            self.token.reason or "",
+            finished.seconds,
+            finished.so_far if output is None else output.content,
+            still_running=output is None and not finished.crash,
+        )
 
     def _with_history(self, content: str) -> str:
         if self._restarted_after is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping, NamedTuple
+from typing import Any, Dict, Mapping, NamedTuple
 
 from jpq.config.nested import join_name
 from jpq.tools import policy
@@ -13,29 +13,24 @@ DENY = "deny"
 
 
 class Decision(NamedTuple):
-    """``action`` is ALLOW, ASK, EDIT, SKIP or DENY; ``by`` says what decided."""
+    """``action`` is ALLOW, ASK, EDIT, SKIP or DENY; ``by`` says what decided, and ``by_mode``
+    that it was the run mode."""
 
     action: str
     by: str
+    by_mode: bool = False
 
 
 class Permissions:
     """What the settings and the person have decided about tools. Main thread.
 
-    ``yes`` is ``--yes``. ``remember`` is told of what the person decides for the whole
-    conversation: dotted key to value, for the conversation's own configuration.
+    ``yes`` is ``--yes``.
     """
 
-    def __init__(
-        self,
-        rules: policy.Policy,
-        *,
-        yes: bool,
-        remember: Callable[[Dict[str, Any]], None],
-    ) -> None:
+    def __init__(self, rules: policy.Policy, *, yes: bool) -> None:
         self._rules = rules
         self._yes = yes
-        self._remember = remember
+        self._changes: Dict[str, str] = {}
         self._run: Dict[str, str] = {}
         self._result: Dict[str, str] = {}
 
@@ -52,16 +47,16 @@ class Permissions:
         if verdict.effect == policy.DENY:
             return Decision(DENY, verdict.by)
         if mode == SKIP:
-            return Decision(SKIP, by_mode)
+            return Decision(SKIP, by_mode, True)
         if verdict.effect == policy.ASK:
             return Decision(EDIT if mode == EDIT else ASK, verdict.by)
         if verdict.effect == policy.ALLOW:
             return Decision(ALLOW, verdict.by)
         if mode == UNATTENDED:
-            return Decision(ALLOW, by_mode)
+            return Decision(ALLOW, by_mode, True)
         if mode == ASK and self._yes:
-            return Decision(ALLOW, "--yes")
-        return Decision(mode, by_mode)
+            return Decision(ALLOW, "--yes", True)
+        return Decision(mode, by_mode, True)
 
     def run_mode(self, tool: Tool) -> str:
         """The tool's run mode in this conversation."""
@@ -74,9 +69,15 @@ class Permissions:
     def set_run_mode(self, tool: Tool, mode: str) -> None:
         """Decide for this tool in this conversation."""
         self._run[tool.spec.name] = mode
-        self._remember({join_name(("tools", tool.spec.name, "run")): mode})
+        self._changes[join_name(("tools", tool.spec.name, "run"))] = mode
 
     def set_result_mode(self, tool: Tool, mode: str) -> None:
         """Decide for this tool in this conversation."""
         self._result[tool.spec.name] = mode
-        self._remember({join_name(("tools", tool.spec.name, "result")): mode})
+        self._changes[join_name(("tools", tool.spec.name, "result"))] = mode
+
+    def take_changes(self) -> Dict[str, str]:
+        """What was decided since the last time, as the conversation's own configuration:
+        dotted key to value."""
+        changes, self._changes = self._changes, {}
+        return changes

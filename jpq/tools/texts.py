@@ -24,6 +24,7 @@ CANCELLED = "Cancelled by the user after {seconds:.1f} s{ending}. {so_far}"
 TIMED_OUT_TEXT = "Timed out after {seconds:.1f} s{ending}. {so_far}"
 CRASHED = "The tool crashed: {error}"
 NOT_DELIVERED = "Cancelled by the user: it ran, but its result was not delivered."
+NOT_SHOWN = "It ran, but its result needs the user's consent, and nobody can be asked any more."
 NOT_STARTED = "Cancelled by the user before it was started."
 NOT_ALLOWED = (
     "Not run: {asked} needs the user's permission, and this run cannot ask for it. "

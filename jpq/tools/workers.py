@@ -14,7 +14,8 @@ from typing import Callable, Optional
 from jpq.interrupt.cancel import TIMED_OUT, CancelToken
 from jpq.tools.definition import Invocation, Progress, Tool, ToolOutput
 from jpq.tools.executor import ToolFinished
-from jpq.tools.limits import OutputSoFar
+from jpq.tools.limits import OutputSoFar, capped
+from jpq.tools.texts import ROOM_BYTES
 
 _LONGEST_WAIT_S = 3600.0
 
@@ -57,7 +58,7 @@ class Stopwatch:
 
 
 class Run:
-    """One run of a tool. Made on the main thread; ``wake`` and ``watch`` from others.
+    """One run of a tool. Made on the main thread, ``supervise`` on a pool thread.
 
     ``post`` is given the one ToolFinished, ``progress`` the output as it comes.
     """
@@ -71,7 +72,7 @@ class Run:
         post: Callable[[ToolFinished], None],
         progress: Progress,
     ) -> None:
-        self.watch = Stopwatch()
+        self._watch = Stopwatch()
         self._tool = tool
         self._invocation = invocation
         self._number = number
@@ -84,47 +85,62 @@ class Run:
         self._done = threading.Event()
         self._wake = threading.Event()
 
-    def wake(self) -> None:
-        """Look at the time, the token and the tool again. Any thread."""
+    def think(self, thinks: bool) -> None:
+        """Whether the person is thinking about a question, which takes none of the time."""
+        if thinks:
+            self._watch.pause()
+        else:
+            self._watch.resume()
         self._wake.set()
 
     def supervise(self) -> None:
         """Run the tool to its end, its time-out or its cancellation. A pool thread's whole job."""
-        self.watch = Stopwatch()
-        if not self._token.cancelled:
+        self._watch = Stopwatch()
+        started = not self._token.cancelled
+        if started:
             name = f"jpq-tool-{self._tool.spec.name}"
             threading.Thread(target=self._body, name=name, daemon=True).start()
-            with self._token.calling(self.wake):
+            with self._token.calling(self._wake.set):
                 self._wait()
         ended = self._done.is_set()
         self._post(
             ToolFinished(
                 id=self._invocation.id,
                 run=self._number,
-                seconds=self.watch.seconds,
+                seconds=self._watch.seconds,
                 output=self._output if ended else None,
                 crash=self._crash if ended else "",
                 so_far=self._so_far.text(),
+                started=started,
             )
         )
 
     def _wait(self) -> None:
         while not self._done.is_set() and not self._token.cancelled:
-            left = self._tool.spec.timeout_s - self.watch.seconds
+            left = self._tool.spec.timeout_s - self._watch.seconds
             if left <= 0:
                 self._token.cancel(TIMED_OUT)
                 break
-            self._wake.wait(_LONGEST_WAIT_S if self.watch.paused else min(left, _LONGEST_WAIT_S))
+            self._wake.wait(_LONGEST_WAIT_S if self._watch.paused else min(left, _LONGEST_WAIT_S))
             self._wake.clear()
         self._done.wait(self._tool.stops_within_s)
 
     def _body(self) -> None:
         try:
-            self._output = self._tool.run(self._invocation, self._token, self._take_progress)
+            output = self._tool.run(self._invocation, self._token, self._take_progress)
+            self._output = self._within_limit(output)
         except BaseException as error:  # a thread's top: a tool's failure is its result
             self._crash = f"{type(error).__name__}: {error}"
         self._done.set()
         self._wake.set()
+
+    def _within_limit(self, output: ToolOutput) -> ToolOutput:
+        """``output``, whatever kind of tool gave it, in as many bytes as it may have."""
+        limit, path = self._tool.spec.max_output_bytes, self._invocation.full_output
+        # A kind that cut it itself has put a line of its own where it did.
+        limit += ROOM_BYTES if output.full_output else 0
+        content, written = capped(output.content, limit, path)
+        return output._replace(content=content, full_output=output.full_output or written)
 
     def _take_progress(self, text: str) -> None:
         self._so_far.add(text)

@@ -171,6 +171,8 @@ class TurnCoordinator:
         if trigger is Trigger.INTERRUPT and self.phase is not Phase.REPLYING:
             self._below = self.phase
         self.phase = self._below if move.to is None else move.to
+        if trigger is Trigger.CONTINUE and self._calls and not self.waiting_for:
+            return self.handle(Trigger.ALL_ANSWERED)  # the last answer came behind the menu
         return move.acts
 
     def evaluate(self, calls: Tuple[str, ...]) -> Tuple[Act, ...]:
@@ -183,6 +185,8 @@ class TurnCoordinator:
         if answer.id not in self.waiting_for:
             return ()
         self._answers[answer.id] = answer
+        if self.phase is not Phase.EXECUTING:
+            return ()  # a menu is open above it, or it ends while its calls are cancelled
         if self.waiting_for:
             return self.handle(Trigger.ANSWERED)
         return self.handle(Trigger.ALL_ANSWERED)

@@ -103,6 +103,11 @@ def of_error(error: JpqError) -> Ending:
     return Ending(status, int(error.exit_code), error)
 
 
+def of_denied(error: JpqError) -> Ending:
+    """The ending of a turn whose calls could not be allowed."""
+    return Ending(DENIED, int(error.exit_code), error)
+
+
 def of_cycle_limit(max_cycles: int) -> Ending:
     """The ending of a turn that wanted more cycles than it may have."""
     return _early(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Set
 
 from jpq.conversation.cycle_fold import CycleFold
 from jpq.conversation.event import ChatRequest, Draft, ToolResponse, TurnEnd
 from jpq.conversation.thread import Origin
-from jpq.errors import JpqError
+from jpq.errors import JpqError, RunTimeoutError
 from jpq.events.parts import PAUSED, STOP, TOOL_CALLS, StreamEvent, coalesced
 from jpq.events.turn import (
     Complete,
@@ -22,16 +22,15 @@ from jpq.interrupt.signals import Interrupt
 from jpq.provider.base import Exchange, ModelRef, Provider, ProviderRequest
 from jpq.render.worker import DisplayFailed
 from jpq.store.journal import Journal
-from jpq.tools.coordinator import ToolAnswered, ToolCoordinator
+from jpq.tools.definition import ToolAnswered
 from jpq.turn import ending, seam
+from jpq.turn.calls import CallRound, Settle, cut_answers, earlier_calls
 from jpq.turn.coordinator import Act, Answer, Phase, Trigger, TurnCoordinator
 from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
 from jpq.turn.inbox import Inbox
 from jpq.turn.narrator import Narrator
 from jpq.turn.saving import Saving
 from jpq.turn.tally import Tally
-
-CUT_BY_LIMIT = "Not run: the answer was stopped ({reason}) before it was whole."
 
 
 class TurnSettings(NamedTuple):
@@ -46,6 +45,7 @@ class TurnLoop:
     """Runs one turn. Main thread; blocks only on the inbox.
 
     ``make_request(tools, continues)`` builds the request from the conversation as it is;
+    ``open_round(settle)`` is called for the first calls, and makes what runs them;
     ``choose(interrupt)`` is the menu: it returns CONTINUE, STOP, ABORT or RESPOND.
     """
 
@@ -56,7 +56,7 @@ class TurnLoop:
         provider: Provider,
         model: ModelRef,
         make_request: Callable[[bool, bool], ProviderRequest],
-        tools: ToolCoordinator,
+        open_round: Callable[[Settle], CallRound],
         inbox: Inbox,
         show: Callable[[TurnEvent], None],
         settings: TurnSettings,
@@ -68,7 +68,9 @@ class TurnLoop:
         self._model = model
         self._origin = Origin(*model)
         self._make_request = make_request
-        self._tools = tools
+        self._open_round = open_round
+        self._round: Optional[CallRound] = None
+        self._settled: Set[str] = set()  # calls whose answers are in the journal
         self._inbox = inbox
         self._show = show
         self._settings = settings
@@ -97,6 +99,7 @@ class TurnLoop:
             Act.KEEP_PARTIAL: self._keep_partial,
             Act.RUN_TOOLS: self._run_tools,
             Act.COMMIT_RESPONSES: self._commit_responses,
+            Act.RESTART_TOOLS: self._restart_tools,
             Act.CANCEL: self._cancel,
             Act.ROLL_BACK: self._saving.roll_back,
             Act.END_TURN: self._end_turn,
@@ -160,11 +163,13 @@ class TurnLoop:
         self._show(Waiting(f"attempt {attempt}"))
 
     def disturbed(self, item: Any) -> bool:
-        """A signal or a failed display; True when the turn goes on."""
+        """A signal, a failed display or the end of the time; True when the turn goes on."""
         if isinstance(item, Interrupt):
             return self._interrupted(item)
         if isinstance(item, DisplayFailed):
-            return self._display_failed(item)
+            return self._ends(ending.of_display(item.error))
+        if isinstance(item, RunTimeoutError):
+            return self._ends(ending.of_error(item))
         return True
 
     def _commit_cycle(self) -> None:
@@ -203,38 +208,59 @@ class TurnLoop:
 
     def _run_tools(self) -> None:
         calls = self._journal.unanswered_tool_calls()
-        if self._tally.finish_reason in (STOP, TOOL_CALLS):
-            self._tools.start(calls)
-        else:
-            # The limit may have cut any of them, and a cut prefix can be valid JSON.
-            told = CUT_BY_LIMIT.format(reason=self._tally.finish_reason)
-            for call in calls:
-                self._inbox.post(ToolAnswered(call.id, told, is_error=True))
+        self._settled.clear()
+        if self._tally.finish_reason not in (STOP, TOOL_CALLS):
+            answers = cut_answers(calls, self._tally.finish_reason)
+            self._settle(answers, [])
+            for call, answer in zip(calls, answers):
+                self._show(ToolResult(call.id, call.name, answer.content, answer.is_error))
+            return
+        if self._round is None:
+            self._round = self._open_round(self._settle)
+        self._round.start(calls, earlier_calls(self._journal.stream, len(calls)))
+        self._attend_calls()
+
+    def _attend_calls(self) -> None:
+        assert self._round is not None
         while self._coordinator.phase is Phase.EXECUTING:
-            item = self._inbox.take()
-            if isinstance(item, ToolAnswered):
-                self._todo.extend(self._coordinator.answer(Answer(*item)))
-            elif not self.disturbed(item):
+            item = self._round.attend()
+            if item is not None and not self.disturbed(item):
                 return
+
+    def _restart_tools(self) -> None:
+        assert self._round is not None
+        self._round.restart()
+        self._attend_calls()
+
+    def _settle(self, answers: List[ToolAnswered], drafts: List[Draft]) -> None:
+        """Keep what has come of calls, as soon as it is there."""
+        for answer in answers:
+            told = Answer(answer.id, answer.content, answer.is_error)
+            self._todo.extend(self._coordinator.answer(told))
+            self._settled.add(answer.id)
+            drafts.append(Draft(ToolResponse(*told)))
+        self._saving.commit(drafts)
 
     def _commit_responses(self) -> None:
         names = {call.id: call.name for call in self._journal.unanswered_tool_calls()}
-        answers = self._coordinator.take_answers()
-        if not answers:
+        left = [each for each in self._coordinator.take_answers() if each.id not in self._settled]
+        if left:
+            self._saving.commit([Draft(ToolResponse(*answer)) for answer in left])
+        for id, content, is_error in left:
+            self._show(ToolResult(id, names[id], content, is_error))
+        if self._coordinator.phase is not Phase.CONTINUING:
             return
-        self._saving.commit([Draft(ToolResponse(*answer)) for answer in answers])
-        for answer in answers:
-            self._show(ToolResult(answer.id, names[answer.id], answer.content, answer.is_error))
-        if self._coordinator.phase is Phase.CONTINUING:
-            self._tell_cycle_end()
-            if self._over_the_limit:
-                self._ending = ending.of_cycle_limit(self._settings.max_cycles)
-                self._move(Trigger.LIMIT)
-            else:
-                self._move(Trigger.NEXT_CYCLE)
+        self._tell_cycle_end()
+        if self._round is not None and self._round.denied is not None:
+            self._ending = ending.of_denied(self._round.denied)
+        elif self._over_the_limit:
+            self._ending = ending.of_cycle_limit(self._settings.max_cycles)
+        self._move(Trigger.NEXT_CYCLE if self._ending is None else Trigger.LIMIT)
 
     def _cancel(self) -> None:
-        """Nothing to do: leaving a cycle ends its exchange."""
+        """Stop the calls that run; leaving a cycle has ended its exchange."""
+        if self._round is not None:
+            self._round.cancel()
 
     # -- endings -----------------------------------------------------------------------
 
@@ -242,15 +268,15 @@ class TurnLoop:
         self._coordinator.handle(Trigger.INTERRUPT)
         choice = self._choose(interrupt)
         if choice is Trigger.CONTINUE:
-            self._coordinator.handle(choice)
+            self._move(choice)
             return True
         self._signum = interrupt.signum
         self._ending = ending.of_signal(interrupt.signum)
         self._move(choice)
         return False
 
-    def _display_failed(self, failure: DisplayFailed) -> bool:
-        self._ending = ending.of_display(failure.error)
+    def _ends(self, reason: ending.Ending) -> bool:
+        self._ending = reason
         self._coordinator.handle(Trigger.INTERRUPT)
         self._move(Trigger.STOP)
         return False

@@ -30,4 +30,6 @@ def test_the_page_shows_the_table_of_the_code() -> None:
         with open(PAGE, "w", encoding="utf-8") as file:
             file.write(before + BEGIN + table() + END + after)
         return
-    assert shown == table(), "run this test with JPQ_TEST_UPDATE_DOCS=1 to bring the page up to date"
+    assert shown == table(), (
+        "run this test with JPQ_TEST_UPDATE_DOCS=1 to bring the page up to date"
+    )

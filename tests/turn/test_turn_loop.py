@@ -54,11 +54,16 @@ from jpq.provider.base import ModelRef, ProviderRequest
 from jpq.render.worker import DisplayFailed
 from jpq.store.memory import MemoryJournal
 from jpq.tools.coordinator import ToolCoordinator
+from jpq.tools.launcher import Launcher
+from jpq.tools.permission import Permissions
+from jpq.tools.policy import Policy
+from jpq.turn.calls import Settle
 from jpq.turn.coordinator import Trigger
 from jpq.turn.cycle import CycleTimes, RetryLimits
 from jpq.turn.ending import TurnOutcome
 from jpq.turn.inbox import Inbox
 from jpq.turn.loop import TurnLoop, TurnSettings
+from jpq.turn.tool_phase import ToolPhase
 from tests.support.exchange import SILENCE, FakeProvider
 
 MODEL = ModelRef("test", "model-1")
@@ -96,7 +101,7 @@ class Turn:
             provider=self.provider,
             model=MODEL,
             make_request=self._make_request,
-            tools=ToolCoordinator((), self.inbox.post),
+            open_round=self._open_round,
             inbox=self.inbox,
             show=self._show,
             settings=TurnSettings(max_cycles, CycleTimes(5.0, None), limits),
@@ -117,6 +122,15 @@ class Turn:
         self.shown.append(event)
         if self._on_show is not None:
             self._on_show(event)
+
+    def _open_round(self, settle: Settle) -> ToolPhase:
+        """What answers every call with an error, as there are no tools."""
+        launcher = Launcher(
+            self.inbox.post, self._show, environ={}, cwd=".", output_folder=None, workers=1
+        )
+        permissions = Permissions(Policy(), yes=False)
+        tools = ToolCoordinator({}, permissions, None, launcher, self._show)
+        return ToolPhase(tools, self.inbox, settle, self._show)
 
     def _make_request(self, tools: bool, continues: bool) -> ProviderRequest:
         thread = build_thread(self.journal.stream.entries, continue_last=continues)

@@ -1,0 +1,28 @@
+"""The tools that a query offers to the model."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Optional
+
+from jpq.config.load import Config
+from jpq.errors import UsageError
+from jpq.tools.registry import Toolset, build_toolset
+
+
+def offered_toolset(args: argparse.Namespace, config: Config, cwd: str) -> Toolset:
+    """The tools that the configuration and ``-t`` choose. Raises UsageError, ConfigError."""
+    toolset = build_toolset(config, cwd, strict=bool(args.tool))
+    _check_choice(args.tool_choice, toolset)
+    return toolset
+
+
+def _check_choice(choice: Optional[str], toolset: Toolset) -> None:
+    if choice in (None, "auto", "none"):
+        return
+    if not toolset.tools or (choice != "required" and choice not in toolset.tools):
+        offered = ", ".join(toolset.tools) or "none"
+        raise UsageError(
+            f"--tool-choice {choice} needs a tool that is offered.",
+            hint=f"Offered here: {offered}. A builtin is offered with -t NAME.",
+        )
