@@ -17,8 +17,8 @@ from jpq.conversation.event import AssistantMessage, ChatRequest, Draft
 from jpq.store.library import Library
 from tests.support.ptys import environment, jpq, run
 
-# Chosen so that each scenario meets each moment it can, on a terminal and on pipes.
-SEEDS = range(20)
+# Enough of them to see every scenario, moment and channel (tested below).
+SEEDS = range(16)
 
 
 @pytest.fixture
