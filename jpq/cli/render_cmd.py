@@ -70,7 +70,7 @@ def _formatter(env: Environment, config: Config) -> Formatter:
         observe(env.stderr, getattr(sys.stderr, "encoding", None)),
         color=config["style.color"],
     ).stdout
-    look = Look(unicode=caps.unicode)
+    look = Look(encoding=caps.encoding)
     if caps.colour:
         look = find_look(env.environ, caps, config["style.background"], config["style.link"])
     columns = functools.partial(wrap_columns, config["style.wrap"], caps, env.stdout)

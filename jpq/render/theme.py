@@ -68,16 +68,22 @@ class Look:
     """How a channel shows an answer.
 
     ``colours`` 0: no control sequence at all, marks tell what is what. ``links``: OSC 8 is
-    understood. ``unicode``: signs outside ASCII can be relied on.
+    understood. ``unicode``: signs outside ASCII can be relied on; where they cannot,
+    ``encoding`` says what there is.
     """
 
     def __init__(
-        self, colours: int = 0, light: bool = False, links: bool = False, unicode: bool = True
+        self,
+        colours: int = 0,
+        light: bool = False,
+        links: bool = False,
+        encoding: str = "utf-8",
     ) -> None:
         self.colours = colours
         self.light = light
         self.links = links and colours > 0
-        self.unicode = unicode
+        self.encoding = encoding
+        self.unicode = encoding.startswith("utf")
         self._sequences: Dict[int, str] = {PLAIN: ""}
 
     def sequence(self, style: int) -> str:
@@ -116,7 +122,7 @@ def find_look(
     """
     light = background == "light" or background == "auto" and _is_light(environ)
     osc8 = links == "osc8" or links == "auto" and caps.terminal and _knows_links(environ)
-    return Look(_colours(environ) if caps.colour else 0, light, osc8, caps.unicode)
+    return Look(_colours(environ) if caps.colour else 0, light, osc8, caps.encoding)
 
 
 def styled(text: str, style: str, colour: bool) -> str:

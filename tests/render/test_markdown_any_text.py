@@ -29,7 +29,7 @@ LOOKS = st.builds(
     Look,
     st.sampled_from([0, 16, 256, TRUE_COLOURS]),
     links=st.booleans(),
-    unicode=st.booleans(),
+    encoding=st.sampled_from(["utf-8", "ascii", "cp437"]),
 )
 COLUMNS = st.sampled_from([None, 1, 4, 12, 40, 80])
 

@@ -86,7 +86,7 @@ def test_blocks(text, expected):
 
 def test_ascii_marks():
     text = "- a\n- [x] b\n\n> c\n\n---\n\n| d | e |\n|---|---|\n| f | g |"
-    seen = shown(text, look=Look(unicode=False))
+    seen = shown(text, look=Look(encoding="ascii"))
     assert seen.isascii()
     assert seen.startswith("* a\n* [x] b\n\n| c\n\n" + "-" * 72 + "\n\nd | e\n--+--\nf | g\n")
 
@@ -253,6 +253,13 @@ def test_cells_wrap_in_a_narrow_terminal():
 def test_a_table_too_wide_for_the_terminal_is_a_list():
     text = "| a | b | c |\n|---|---|---|\n| long word | other | third |\n"
     assert shown(text, 12) == "a: long word\nb: other\nc: third\n───\n"
+    assert shown(text, 8) == "a: long\nword\nb: other\nc: third\n───\n"
+
+
+def test_a_table_in_a_locale_that_lacks_its_letters():
+    lines = shown(TABLE, look=Look(encoding="ascii")).rstrip("\n").split("\n")
+    assert lines[0] == "Name  | ?? |    n"
+    assert len(set(map(len, lines))) == 1
 
 
 def test_rows_after_the_first_ones_come_at_once():

@@ -97,6 +97,8 @@ class MarkdownFormatter:
 
     def _read(self, text: str) -> None:
         """Scan ``text`` line by line, and let no block wait longer than HELD_BOUND characters."""
+        if not self._look.unicode:  # so that what is replaced has the width of its replacement
+            text = text.encode(self._look.encoding, "replace").decode(self._look.encoding)
         at = 0
         while at < len(text):
             newline = text.find("\n", at)

@@ -44,6 +44,11 @@ class Frames:
         """Whether what comes now is the first in a list item."""
         return self._on_marker and self._frames[-1].kind == ITEM
 
+    @property
+    def indent(self) -> int:
+        """The columns of what stands before lines."""
+        return sum(len(frame.rest) for frame in self._frames)
+
     def blank_seen(self) -> None:
         """The source has a blank line."""
         self._blank = True

@@ -19,7 +19,7 @@ from jpq.render.theme import CODE, HEADING, HTML, LINK, MARK, PLAIN, TITLE, Look
 
 _LONGEST_RULE = 72
 _LONGEST_ADDRESS = 2000  # some terminals forget longer ones
-_TASK = re.compile(r"\[([ xX])\][ \t]+")
+_TASK = re.compile(r"\[([ xX])\][ \t]")
 _CLICKABLE = ("http://", "https://", "mailto:", "ftp://")
 
 Columns = Callable[[], Optional[int]]
@@ -237,7 +237,13 @@ class Layout:
         self._frames.separate()
         cells = [self._cell(cell) for cell in header]
         self._table = TableText(
-            self.ink, self._marks, self._columns(), self._frames.begin_line, cells, alignments
+            self.ink,
+            self._marks,
+            self._columns(),
+            self._frames.indent,
+            self._frames.begin_line,
+            cells,
+            alignments,
         )
 
     def _row(self, cells: List[str]) -> None:

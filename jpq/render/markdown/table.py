@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from jpq.render.markdown.cells import pieces, width
+from jpq.render.markdown.flow import Flow
 from jpq.render.markdown.ink import Ink
 from jpq.render.markdown.marks import Marks
 from jpq.render.markdown.rows import CENTER, RIGHT
@@ -53,13 +54,17 @@ def _length(cell: Cell) -> int:
 
 
 class TableText:
-    """One table. The first rows wait until the widths are settled, the others come at once."""
+    """One table, ``indent`` columns from the edge.
+
+    The first rows wait until the widths are settled, the others come at once.
+    """
 
     def __init__(
         self,
         ink: Ink,
         marks: Marks,
         columns: Optional[int],
+        indent: int,
         begin_line: Callable[[], int],
         header: List[Cell],
         alignments: List[str],
@@ -67,6 +72,7 @@ class TableText:
         self._ink = ink
         self._marks = marks
         self._columns = columns
+        self._indent = indent
         self._begin_line = begin_line
         self._header = header
         self._alignments = alignments
@@ -95,31 +101,29 @@ class TableText:
             return
         rows = [self._header, *self._waiting]
         natural = [max(1, *(_length(row[at]) for row in rows)) for at in range(len(self._header))]
-        start = self._begin_line()
         self._widths = natural
         if self._columns is not None:
-            room = self._columns - start - _BETWEEN * (len(natural) - 1)
+            room = self._columns - self._indent - _BETWEEN * (len(natural) - 1)
             self._as_lists = room < min(sum(natural), NARROWEST * len(natural))
             if not self._as_lists:
                 self._widths = _narrowed(natural, room)
         if not self._as_lists:
-            self._draw([_strong(cell) for cell in self._header], begun=True)
+            self._draw([_strong(cell) for cell in self._header])
             self._draw_rule()
-        for number, row in enumerate(self._waiting):
-            self._draw(row, begun=self._as_lists and number == 0)
-        if self._as_lists and not self._waiting:
-            self._list(self._header, begun=True)
+        elif not self._waiting:
+            self._list([[] for _ in self._header])
+        for row in self._waiting:
+            self._draw(row)
         self._waiting.clear()
 
-    def _draw(self, cells: List[Cell], begun: bool = False) -> None:
+    def _draw(self, cells: List[Cell]) -> None:
         if self._as_lists:
-            self._list(cells, begun)
+            self._list(cells)
             return
         assert self._widths is not None
         wrapped = [_wrapped(cell, columns) for cell, columns in zip(cells, self._widths)]
         for line in range(max(1, *(len(cell) for cell in wrapped))):
-            if not (begun and line == 0):
-                self._begin_line()
+            self._begin_line()
             for column, cell in enumerate(wrapped):
                 self._cell(cell[line] if line < len(cell) else [], column)
             self._ink.newline()
@@ -153,15 +157,16 @@ class TableText:
         self._ink.text(line, MARK)
         self._ink.newline()
 
-    def _list(self, cells: List[Cell], begun: bool) -> None:
+    def _list(self, cells: List[Cell]) -> None:
         """A row as lines of "header: cell", with a rule below it."""
-        for number, (name, cell) in enumerate(zip(self._header, cells)):
-            if not (begun and number == 0):
-                self._begin_line()
-            self._words(_strong(name))
-            self._ink.text(": " if cell is not name else "", MARK)
-            if cell is not name:
-                self._words(cell)
+        for name, cell in zip(self._header, cells):
+            flow = Flow(self._ink, self._columns, self._begin_line)
+            for word in _strong(name):
+                flow.text(" " * word.gap + word.text, word.style, word.href)
+            flow.text(": ", MARK)
+            for word in cell:
+                flow.text(" " * word.gap + word.text, word.style, word.href)
+            flow.end()
             self._ink.newline()
         self._begin_line()
         self._ink.text(self._marks.rule * 3, MARK)
