@@ -1,0 +1,87 @@
+"""One question to a model outside any conversation: nothing is shown and nothing saved."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional
+
+from jpq.cli.environment import Environment
+from jpq.cli.progress import StderrProgress
+from jpq.config.load import Config
+from jpq.conversation.thread import USER, Message, Thread, ThreadText
+from jpq.errors import BadInputError, ConfigError
+from jpq.events.parts import StreamEvent
+from jpq.events.transcript import Transcript
+from jpq.interrupt.signals import Interrupt, SignalRouter, end_by_signal
+from jpq.provider.base import Exchange, ProviderRequest
+from jpq.provider.registry import parse_model
+from jpq.session import open_provider
+from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
+from jpq.turn.inbox import Inbox
+
+
+class Asker:
+    """Asks the model of ``config``, with the retries of every request. Main thread.
+
+    A signal ends the process. Raises ConfigError where no model is configured.
+    """
+
+    def __init__(self, config: Config, env: Environment) -> None:
+        if config["model"] is None:
+            raise ConfigError(
+                "No model is configured that could sum up.",
+                hint="Choose one with -m PROVIDER/MODEL.",
+            )
+        self._config = config
+        self._env = env
+        self._model = parse_model(config["model"], config.table("aliases"))
+        self._provider = open_provider(
+            self._model, config, env.paths, env.environ, learn_key=lambda key: None
+        )
+        self._transcript = Transcript()
+        self._signum: Optional[int] = None
+        progress = StderrProgress(env, quiet=False)
+        try:
+            self._provider.prepare(self._model.model, progress)
+        finally:
+            progress.end()
+
+    def ask(self, question: str) -> str:
+        """The model's answer. Raises StreamError, and BadInputError for one that is no use."""
+        thread = Thread("", (Message(USER, (ThreadText(question),)),))
+        request = ProviderRequest(model=self._model.model, thread=thread)
+
+        def open_exchange() -> Exchange:
+            self._transcript = Transcript(self._model.model)
+            return self._provider.exchange(request)
+
+        inbox = Inbox()
+        limits = (self._config[f"request.{name}"] for name in RetryLimits._fields)
+        times = CycleTimes(self._config["request.idle_timeout_s"], None)
+        with SignalRouter(inbox.post):
+            ResilientCycle(inbox, self, times, RetryLimits(*limits)).run(open_exchange)
+        if self._signum is not None:
+            end_by_signal(self._signum)
+        response = self._transcript.finish()
+        if not response.is_complete or not response.text.strip():
+            raise BadInputError(
+                f"The model gave no summary; it stopped because of: {response.stop_reason}.",
+                where=str(self._model),
+                hint="Choose another one with -m.",
+            )
+        return response.text
+
+    def received(self, events: List[StreamEvent]) -> None:
+        """Keep what the model says."""
+        for event in events:
+            self._transcript.feed(event)
+
+    def retrying(self, retry: Any) -> None:
+        """Say why it takes longer."""
+        self._env.tell(f"jpq: {retry.error.message} Trying again in {retry.wait_s:.1f} s.")
+
+    def disturbed(self, item: Any) -> bool:
+        """A signal ends it."""
+        if isinstance(item, Interrupt):
+            self._signum = item.signum
+            return False
+        return True

@@ -1,0 +1,104 @@
+"""``jpq conversation compact``, with a model that sums up over a real connection."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from jpq.conversation.event import (
+    AssistantMessage,
+    AssistantReasoning,
+    ChatRequest,
+    Compaction,
+    ToolCall,
+    ToolResponse,
+    TurnEnd,
+)
+from jpq.errors import BadInputError, ConfigError, StreamError
+from tests.cli.conversation_shell import Shell
+from tests.support.server import Server, answer, error
+
+END = TurnEnd("complete", "stop", {}, None)
+TURN = (
+    ChatRequest("q"),
+    AssistantReasoning("hm " * 400),
+    ToolCall("1", "t", {}),
+    ToolResponse("1", "r" * 4000),
+    AssistantMessage("a"),
+    END,
+)
+
+
+@pytest.fixture
+def shell(tmp_path: Any) -> Shell:
+    cwd = tmp_path / "work"
+    cwd.mkdir()
+    return Shell(str(tmp_path / "home"), str(cwd))
+
+
+def compactions(shell: Shell, id: str) -> Any:
+    events = (entry.event for entry in shell.library.read(id).stream.entries)
+    return [event for event in events if isinstance(event, Compaction)]
+
+
+def test_a_dry_run_says_what_it_would_save_and_changes_nothing(shell: Shell) -> None:
+    id = shell.talk(*TURN, *TURN, *TURN)
+    report = json.loads(shell("compact", "--dry-run", "--keep", "1", "--format", "json").out)
+    assert (report["id"], report["done"]) == (id, False)
+    assert report["tokens_before"] > report["tokens_after"] > 0
+    assert "would be sent as about" in shell("compact", "--dry-run").out
+    assert compactions(shell, id) == []
+
+
+def test_each_kind_saves_its_part_and_all_can_be_taken_back(shell: Shell) -> None:
+    id = shell.talk(*TURN, *TURN)
+    saved = []
+    for option in ("--reasoning", "--tools", "--reasoning"):
+        report = json.loads(shell("compact", "--keep", "1", option, "--format", "json").out)
+        saved.append(report["tokens_before"] - report["tokens_after"])
+    assert saved[0] > 200 and saved[1] > 800 and saved[2] == 0
+    assert len(compactions(shell, id)) == 2, "what saves nothing is not written"
+    for _ in range(2):
+        shell("compact", "--undo")
+    with pytest.raises(BadInputError, match="no compaction"):
+        shell("compact", "--undo")
+    report = json.loads(shell("compact", "--dry-run", "--keep", "1", "--format", "json").out)
+    assert report["tokens_before"] - report["tokens_after"] == sum(saved)
+
+
+def test_nothing_old_enough(shell: Shell) -> None:
+    shell.talk(*TURN)
+    with pytest.raises(BadInputError, match="1 turns"):
+        shell("compact")
+
+
+def use_server(shell: Shell, server: Server) -> None:
+    shell.environ["JPQ_MODEL"] = "custom/small"
+    shell.environ["JPQ_SET_PROVIDERS__CUSTOM__BASE_URL"] = server.url
+    shell.environ["JPQ_SET_REQUEST__BACKOFF_BASE_S"] = "0.01"
+
+
+def test_a_model_sums_up(shell: Shell) -> None:
+    id = shell.talk(*TURN, *TURN, *TURN)
+    with Server(error("503 Busy", b"{}"), answer("All is well.")) as server:
+        use_server(shell, server)
+        done = shell("compact", "--summarize", "-m", "custom/other")
+    assert " less)" in done.out and "Trying again" in done.err
+    (made,) = compactions(shell, id)
+    assert made.summary == "All is well."
+    assert "All is well." in shell("show").out
+    (_, request) = server.seen
+    assert b'"model":"custom/other"' not in request.body and b"other" in request.body
+
+
+def test_a_summary_that_cannot_be_had_changes_nothing(shell: Shell) -> None:
+    id = shell.talk(*TURN, *TURN, *TURN)
+    with pytest.raises(ConfigError, match="No model"):
+        shell("compact", "--summarize")
+    with Server(error("401 No", b"{}")) as server:
+        use_server(shell, server)
+        with pytest.raises(StreamError):
+            shell("compact", "--summarize")
+    assert compactions(shell, id) == []
