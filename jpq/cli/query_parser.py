@@ -16,7 +16,6 @@ commands (jpq COMMAND --help says more; jpq query ls asks the word "ls"):
 examples:
   jpq "Why is the sky blue?"
   git diff | jpq "Write a commit message for this"
-  jpq -c "And at sunset?"
   jpq -m local/smollm2 "Hello"      an embedded model, no key needed
 """
 
@@ -95,7 +94,7 @@ def _add_common(group: Any) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="text, image or PDF: a path, a URL, or - for stdin (repeat)",
+        help="text, image or PDF: path, URL or - (repeat)",
     )
     which = group.add_mutually_exclusive_group()
     which.add_argument(
