@@ -1,0 +1,289 @@
+"""Client: one MCP server, spoken to from ordinary, blocking code.
+
+with Client(StdioTransport(["npx", "-y", "@modelcontextprotocol/server-everything"])) as server:
+    print(server.call_tool("echo", {"message": "hello"}))
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Iterable, List, Mapping, NamedTuple, Optional
+
+from jpq import __version__
+from jpq.interrupt.cancel import CancelToken
+from jpq.mcp.era import Greeting, Server
+from jpq.mcp.failure import McpError
+from jpq.mcp.headers import header_parameters
+from jpq.mcp.host import Host
+from jpq.mcp.link import Link, OnProgress
+from jpq.mcp.protocol import (
+    HEADER_MISMATCH,
+    LOG_MESSAGE,
+    META,
+    TOOLS_CHANGED,
+    Json,
+    encode,
+    table,
+    text_of,
+)
+from jpq.mcp.transport import Log, Transport
+
+CLIENT_INFO = {"name": "jpq", "version": __version__}
+TIMEOUT_S = 60.0
+LOG_LEVEL = "info"
+
+# A server that keeps asking for input, or whose lists never end, is stopped there.
+_MAX_ROUNDS = 16
+_MAX_PAGES = 1000
+_FIRST_PAUSE_S = 0.2  # before a request is repeated for which nothing was to be answered
+
+
+class Call(NamedTuple):
+    """How one request is waited for.
+
+    ``timeout_s`` None waits as long as it takes. ``cancel`` gives the request up.
+    ``host`` answers what the server asks because of it.
+    """
+
+    timeout_s: Optional[float] = TIMEOUT_S
+    cancel: Optional[CancelToken] = None
+    on_progress: Optional[OnProgress] = None
+    host: Optional[Host] = None
+
+
+_PLAIN = Call()
+
+
+class Client:
+    """A connection to one server. ``connect`` and ``close`` on one thread, the rest on any.
+
+    Every method raises McpError. ``version`` holds the client to one revision.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        host: Optional[Host] = None,
+        *,
+        log: Log = lambda line: None,
+        version: Optional[str] = None,
+    ) -> None:
+        self._transport = transport
+        self._host = Host() if host is None else host
+        self._log = log
+        self._version = version
+        self._link = Link(transport, self._host, self._notified, log)
+        self._lock = threading.Lock()  # guards _tools
+        self._tools: Optional[List[Json]] = None
+        self.server = Server("", False, {}, {})
+
+    def __enter__(self) -> Client:
+        self.connect()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is gone."""
+        return self._link.lost_error is not None
+
+    @property
+    def where(self) -> str:
+        """The server's name for people."""
+        return self._transport.where
+
+    def connect(self, timeout_s: float = TIMEOUT_S) -> None:
+        """Start the server, or reach it, and agree on how to speak. Closes after a failure."""
+        deadline = time.monotonic() + timeout_s
+        try:
+            self._transport.start(self._link)
+            greeting = Greeting(
+                self._link,
+                self._transport,
+                CLIENT_INFO,
+                self._host.capabilities(),
+                self._modern_meta,
+                deadline,
+            )
+            self.server = greeting.greet(self._version)
+        except BaseException:
+            self.close()
+            raise
+        self._begin_to_listen()
+
+    def close(self) -> None:
+        """Disconnect; what waits is told. May be called again."""
+        self._link.close()
+        self._transport.close()
+
+    def request(self, method: str, params: Mapping[str, Any], call: Call = _PLAIN) -> Json:
+        """The result of a request, after as many rounds of input as the server wants."""
+        sent = dict(params)
+        for round in range(_MAX_ROUNDS):
+            result = self._round(method, sent, call)
+            kind = result.get("resultType", "complete")
+            if kind == "complete":
+                return result
+            if kind != "input_required":
+                raise self._odd(f"a result of the unknown type {kind!r}")
+            answers = self._answers(table(result.get("inputRequests")), call)
+            if not answers:
+                self._pause(_FIRST_PAUSE_S * 2 ** min(round, 6), call)
+            sent = {**params, "inputResponses": answers}
+            if "requestState" in result:
+                sent["requestState"] = result["requestState"]
+        raise self._odd(f"a question again after {_MAX_ROUNDS} answers to {method}")
+
+    def tools(self) -> List[Json]:
+        """The tools as the server describes them; asked for again once they have changed.
+
+        Over HTTP a tool whose ``x-mcp-header`` marks break the rules is left out.
+        """
+        with self._lock:
+            known = self._tools
+        if known is None:
+            known = [tool for tool in self._pages("tools/list", "tools") if self._usable(tool)]
+            with self._lock:
+                self._tools = known
+        return known
+
+    def call_tool(
+        self, name: str, arguments: Optional[Mapping[str, Any]] = None, call: Call = _PLAIN
+    ) -> Json:
+        """Call a tool: ``{"content", "structuredContent", "isError"}``."""
+        params = {"name": name, "arguments": dict(arguments or {})}
+        try:
+            return self.request("tools/call", params, call)
+        except McpError as error:
+            if error.code != HEADER_MISMATCH or not self._transport.http:
+                raise
+        # Which arguments are wanted in headers has changed.
+        self._forget_tools()
+        self.tools()
+        return self.request("tools/call", params, call)
+
+    def resources(self) -> List[Json]:
+        """What can be read."""
+        return self._pages("resources/list", "resources")
+
+    def resource_templates(self) -> List[Json]:
+        """Patterns of addresses that can be read."""
+        return self._pages("resources/templates/list", "resourceTemplates")
+
+    def read_resource(self, uri: str, call: Call = _PLAIN) -> List[Json]:
+        """The contents of a resource: ``{"uri", "mimeType", "text" or "blob"}`` each."""
+        contents = self.request("resources/read", {"uri": uri}, call).get("contents")
+        return _tables(contents)
+
+    def prompts(self) -> List[Json]:
+        """The prompts on offer."""
+        return self._pages("prompts/list", "prompts")
+
+    def get_prompt(
+        self, name: str, arguments: Optional[Mapping[str, str]] = None, call: Call = _PLAIN
+    ) -> Json:
+        """A prompt with its arguments filled in: ``{"description", "messages"}``."""
+        params = {"name": name, "arguments": dict(arguments or {})}
+        return self.request("prompts/get", params, call)
+
+    def complete(self, ref: Json, name: str, value: str) -> List[str]:
+        """What the argument ``name`` of a prompt or template may be, beginning with ``value``."""
+        params = {"ref": ref, "argument": {"name": name, "value": value}}
+        told = table(self.request("completion/complete", params).get("completion"))
+        values = told.get("values")
+        return [str(value) for value in values] if isinstance(values, list) else []
+
+    def ping(self, timeout_s: float = TIMEOUT_S) -> None:
+        """Ask whether it is there. The modern era has no ping; it is asked who it is instead."""
+        method = "server/discover" if self.server.modern else "ping"
+        self._round(method, {}, Call(timeout_s))
+
+    def _round(self, method: str, params: Mapping[str, Any], call: Call) -> Json:
+        meta = self._modern_meta(self.server.version) if self.server.modern else {}
+        sent = {**params, "_meta": {**meta, **table(params.get("_meta"))}} if meta else params
+        pending = self._link.begin(method, sent, host=call.host, on_progress=call.on_progress)
+        return self._link.wait(pending, call.timeout_s, call.cancel)
+
+    def _modern_meta(self, version: str) -> Json:
+        return {
+            META + "protocolVersion": version,
+            META + "clientInfo": CLIENT_INFO,
+            META + "clientCapabilities": self._host.capabilities(),
+            META + "logLevel": LOG_LEVEL,
+        }
+
+    def _answers(self, asked: Json, call: Call) -> Json:
+        """Our answers to what the server wants to know before it goes on."""
+        host = call.host or self._host
+        return {
+            key: host.answer(text_of(table(each).get("method")), table(table(each).get("params")))
+            for key, each in asked.items()
+        }
+
+    def _pause(self, seconds: float, call: Call) -> None:
+        (call.cancel or CancelToken()).wait(seconds)
+
+    def _pages(self, method: str, key: str) -> List[Json]:
+        found: List[Json] = []
+        cursor: Optional[str] = None
+        seen = set()
+        for _ in range(_MAX_PAGES):
+            page = self.request(method, {} if cursor is None else {"cursor": cursor})
+            found += _tables(page.get(key))
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or cursor in seen:
+                return found
+            seen.add(cursor)
+        raise self._odd(f"a list without end for {method}")
+
+    def _usable(self, tool: Json) -> bool:
+        name = tool.get("name")
+        if not isinstance(name, str) or not name:
+            self._log("a tool without a name was left out")
+            return False
+        if not self._transport.http or not self.server.modern:
+            return True
+        try:
+            marks = header_parameters(table(tool.get("inputSchema")))
+        except ValueError as error:
+            self._log(f"the tool {name} was left out: {error}")
+            return False
+        self._transport.mirror(name, marks)
+        return True
+
+    def _begin_to_listen(self) -> None:
+        """Hear of changes, where the server tells them, and of its log."""
+        server = self.server
+        try:
+            if server.modern and server.has("tools", "listChanged"):
+                wanted = {"notifications": {"toolsListChanged": True}}
+                meta = self._modern_meta(server.version)
+                self._link.begin("subscriptions/listen", {**wanted, "_meta": meta})
+            elif not server.modern and server.has("logging"):
+                self._link.begin("logging/setLevel", {"level": LOG_LEVEL})
+        except McpError as error:
+            self._log(f"it cannot be listened to: {error.message}")
+
+    def _notified(self, method: str, params: Json) -> None:
+        if method == TOOLS_CHANGED:
+            self._forget_tools()
+        elif method == LOG_MESSAGE:
+            data = params.get("data")
+            text = data if isinstance(data, str) else encode({"data": data}).decode()
+            self._log(f"{params.get('level')}: {text}")
+
+    def _forget_tools(self) -> None:
+        with self._lock:
+            self._tools = None
+
+    def _odd(self, what: str) -> McpError:
+        return McpError(f"The server sent {what}.", where=self.where)
+
+
+def _tables(value: Any) -> List[Json]:
+    """The objects in a list of a server's."""
+    items: Iterable[Any] = value if isinstance(value, list) else ()
+    return [item for item in items if isinstance(item, dict)]
