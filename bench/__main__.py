@@ -9,7 +9,7 @@ import sys
 import tempfile
 from typing import List
 
-from bench import durability, large, latency, oneshot, report, startup, throughput
+from bench import durability, large, latency, oneshot, render, report, startup, throughput
 from bench.compare import Row
 from bench.process import Failed, environment
 
@@ -19,6 +19,7 @@ BENCHMARKS = {
     "latency": latency.measure,
     "throughput": throughput.measure,
     "large": large.measure,
+    "render": render.measure,
     "durability": durability.measure,
 }
 
