@@ -9,7 +9,7 @@ import sys
 import tempfile
 from typing import List
 
-from bench import durability, large, latency, oneshot, render, report, startup, throughput
+from bench import decoders, durability, large, latency, oneshot, render, report, startup, throughput
 from bench.compare import Row
 from bench.process import Failed, environment
 
@@ -20,6 +20,7 @@ BENCHMARKS = {
     "throughput": throughput.measure,
     "large": large.measure,
     "render": render.measure,
+    "decoders": decoders.measure,
     "durability": durability.measure,
 }
 

@@ -114,15 +114,18 @@ class OpenParts:
     def plain_text(self, part: Mapping[str, Any]) -> Optional[Part]:
         """The event of a part that only goes on with the open text, as most do; else None."""
         text = self._text
-        if text is None or text.held or len(part) != (1 if text.kind is MessageDelta else 2):
+        if text is None or text.held:
             return None
         piece = part.get("text")
-        if not isinstance(piece, str) or not piece or has_surrogates(piece):
+        if type(piece) is not str or not piece or (not piece.isascii() and has_surrogates(piece)):
             return None
-        if text.kind is ReasoningDelta and part.get("thought") is not True:
+        kind = text.kind
+        if len(part) > 1 and (kind is MessageDelta or len(part) > 2):
+            return None
+        if kind is ReasoningDelta and part.get("thought") is not True:
             return None
         text.run.append(piece)
-        return Part(text.index, text.kind(piece))
+        return Part(text.index, kind(piece))
 
     def add(self, part: Mapping[str, Any], message_id: Optional[str]) -> Iterator[StreamEvent]:
         """The events of one part; ids for calls without one are made of ``message_id``."""
