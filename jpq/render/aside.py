@@ -55,6 +55,7 @@ class ViewOptions(NamedTuple):
     wrap: Union[str, int] = "auto"
     background: str = "auto"
     link: str = "auto"
+    typewriter_ms: float = 0.0
     environ: Mapping[str, str] = {}
 
 
@@ -107,6 +108,12 @@ class Aside:
         draw = self._draw.get(type(event))
         if draw is not None:
             draw(event)
+
+    def name(self, model: str) -> None:
+        """Say which model answers, above what it says."""
+        if not self._options.verbose:  # which says so in other words
+            self._stop_status()
+            self._line(one_line(model, mode=self._options.sanitize), DIM)
 
     def make_way(self) -> None:
         """The answer goes on: nothing moves, and it begins on a line of its own.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from typing import Callable, List, Optional, Protocol
 
 from jpq.events.turn import (
@@ -15,6 +16,7 @@ from jpq.events.turn import (
     ToolUse,
     ToolUseStart,
     TurnEvent,
+    Waiting,
 )
 from jpq.render.aside import Aside
 from jpq.render.printer import Failure, Printer
@@ -22,6 +24,10 @@ from jpq.render.sanitize import Sanitizer
 
 # What is held back of the text has its place before these.
 _AFTER_TEXT = (Complete, Error, ReasoningChunk, Result, ToolUse, ToolUseStart)
+
+
+# So long after a request began it is sent, and importing takes no time from anything.
+PREPARE_S = 0.15
 
 
 class Formatter(Protocol):
@@ -48,6 +54,9 @@ class Formatter(Protocol):
 
     def line_ended(self) -> None:
         """They did, and left a new line."""
+
+    def expect(self) -> None:
+        """Text may come soon, and there is time to prepare for it."""
 
 
 class Verbatim:
@@ -76,6 +85,9 @@ class Verbatim:
     def line_ended(self) -> None:
         """Nothing depends on where a line begins."""
 
+    def expect(self) -> None:
+        """Nothing has to be prepared."""
+
 
 class Sanitized(Verbatim):
     """The text without what drives a terminal, for one that is not to have Markdown drawn."""
@@ -93,18 +105,23 @@ class Sanitized(Verbatim):
 
 
 class Late:
-    """A formatter that is made when the first text comes, as making it costs an import."""
+    """A formatter that is made when it is needed, as making it costs an import.
 
-    def __init__(self, make: Callable[[], Formatter]) -> None:
+    That is when the first text comes, or while a request waits for it: by then it is sent.
+    """
+
+    def __init__(
+        self, make: Callable[[], Formatter], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._make = make
+        self._clock = clock
         self._made: Formatter = Verbatim()
         self._is_made = False
+        self._expected: Optional[float] = None
 
     def feed(self, text: str) -> str:
         """What can be shown now."""
-        if not self._is_made:
-            self._made = self._make()
-            self._is_made = True
+        self._prepare()
         return self._made.feed(text)
 
     def close(self) -> str:
@@ -112,7 +129,12 @@ class Late:
         return self._made.close()
 
     def tick(self) -> Optional[float]:
-        """Seconds until ``release`` is due."""
+        """Seconds until ``release`` is due, or the import, which is made when its time comes."""
+        if self._expected is not None:
+            left = self._expected - self._clock()
+            if left > 0:
+                return left
+            self._prepare()
         return self._made.tick()
 
     def release(self) -> str:
@@ -127,23 +149,42 @@ class Late:
         """They did."""
         self._made.line_ended()
 
+    def expect(self) -> None:
+        """A request is about to be sent."""
+        if not self._is_made and self._expected is None:
+            self._expected = self._clock() + PREPARE_S
+
+    def _prepare(self) -> None:
+        self._expected = None
+        if not self._is_made:
+            self._is_made = True
+            self._made = self._make()
+
 
 class ChatView:
     """The view of ``auto``, ``text`` and ``markdown``. Owned by the renderer thread.
 
     stdout is the formatted text of the answer and one last line end if it has none.
     Cycles and message items are a blank line apart. A cycle that starts although the one
-    before it did not complete goes on with its text, and nothing is between.
+    before it did not complete goes on with its text, and nothing is between. With
+    ``header``, stderr on the same terminal names the model above its answer.
     """
 
     def __init__(
-        self, printer: Printer, aside: Aside, formatter: Formatter, is_terminal: bool
+        self,
+        printer: Printer,
+        aside: Aside,
+        formatter: Formatter,
+        is_terminal: bool,
+        header: bool = False,
     ) -> None:
         self._printer = printer
         self._out = printer.out
         self._aside = aside
         self._formatter = formatter
         self._is_terminal = is_terminal
+        self._header = header and printer.shared
+        self._headed: Optional[str] = None  # the model that was named last
         self._item: Optional[int] = None  # of the text shown last; None: what comes joins it
         self._cycle_over = False
         self._any_text = False
@@ -157,11 +198,13 @@ class ChatView:
             self._out.write(self._formatter.close())
         if type(event) is Complete:
             self._cycle_over = True
+        elif type(event) is Waiting:
+            self._formatter.expect()
         elif type(event) is StreamStart:
             self._item = None
         elif type(event) is Result:
             self._end_text()
-        self._interrupt(functools.partial(self._aside.show, event))
+        self._interrupt(functools.partial(self._show_aside, event))
 
     def tick(self) -> Optional[float]:
         """Show what the answer held back for too long, and move the status line."""
@@ -186,6 +229,13 @@ class ChatView:
         self._end_text()
         self._aside.close()
 
+    def _show_aside(self, event: TurnEvent) -> None:
+        self._aside.show(event)
+        if type(event) is StreamStart and self._header:
+            if event.model and event.model != self._headed:
+                self._aside.name(event.model)
+            self._headed = event.model
+
     def _show_text(self, text: str, item: int) -> None:
         if not text:
             return
@@ -203,10 +253,13 @@ class ChatView:
             self._out.blank_line()
 
     def _end_text(self) -> None:
-        if self._any_text:
+        if not self._any_text:
+            return
+        rest = self._formatter.close()
+        if rest:
             self._aside.make_way()
-            self._out.write(self._formatter.close())
-            self._out.end_line()
+            self._out.write(rest)
+        self._out.end_line()
 
     def _yield(self) -> None:
         if self._is_terminal:

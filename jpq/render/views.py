@@ -41,17 +41,27 @@ def make_view(
     if caps.pretty:
         look = find_look(options.environ, caps.stdout, options.background, options.link)
         columns = functools.partial(wrap_columns, options.wrap, caps.stdout, out)
-        formatter = Late(functools.partial(make_markdown, look, columns, options.sanitize))
+        formatter = Late(
+            functools.partial(make_markdown, look, columns, options.sanitize, options.typewriter_ms)
+        )
     elif terminal:
         # Any terminal obeys control sequences, so none gets the model's, however it is asked for.
         formatter = Sanitized(options.sanitize)
-    return ChatView(printer, aside, formatter, terminal)
+    return ChatView(printer, aside, formatter, terminal, header=caps.pretty and not options.quiet)
 
 
-def make_markdown(look: Look, columns: Callable[[], Optional[int]], sanitize: str) -> Formatter:
+def make_markdown(
+    look: Look,
+    columns: Callable[[], Optional[int]],
+    sanitize: str,
+    typewriter_ms: float = 0.0,
+) -> Formatter:
     """The formatter of Markdown. Loads the parser."""
     module = importlib.import_module("jpq.render.markdown.formatter")
     formatter: Formatter = module.MarkdownFormatter(look, columns, sanitize)
+    if typewriter_ms > 0:
+        module = importlib.import_module("jpq.render.markdown.typewriter")
+        formatter = module.Typewriter(formatter, typewriter_ms / 1000)
     return formatter
 
 

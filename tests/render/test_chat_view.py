@@ -245,7 +245,7 @@ def test_a_failed_tool_in_an_ascii_locale():
 
 def test_a_terminal_shows_dim_reasoning_a_blank_line_and_the_answer():
     seen = screen(START, ReasoningChunk("hm"), ReasoningChunk("m"), text("a"), DONE, RESULT)
-    assert seen == "\x1b[2mhm\x1b[0m\x1b[2mm\x1b[0m\n\na\n"
+    assert seen == "\x1b[2mm\x1b[0m\n\x1b[2mhm\x1b[0m\x1b[2mm\x1b[0m\n\na\n"
 
 
 def test_a_line_end_within_dim_text_counts():
@@ -271,7 +271,7 @@ def test_a_terminal_gets_no_control_sequence_of_the_model():
 
 def test_a_line_of_stderr_never_begins_within_a_line_of_the_answer():
     seen = screen(START, text("Hel"), Notice("again"), START, text("lo"), DONE, RESULT)
-    assert seen == "Hel\njpq: again\nlo\n"
+    assert seen == "\x1b[2mm\x1b[0m\nHel\njpq: again\nlo\n"
 
 
 def test_tools_between_two_texts_on_a_terminal():
@@ -343,6 +343,68 @@ def test_stdout_on_a_pipe_is_the_items_a_blank_line_apart(cycles, data):
     if not seen.endswith("\n"):
         seen += "\n"
     assert shown(*events)[0] == join_halves(seen[2:])
+
+
+def test_the_model_is_named_once_above_its_answer():
+    other = StreamStart("n", None)
+    cycles = [START, text("a"), DONE, START, text("b"), DONE, other, text("c"), DONE, RESULT]
+    assert screen(*cycles) == "\x1b[2mm\x1b[0m\na\n\nb\n\x1b[2mn\x1b[0m\n\nc\n"
+    assert screen(*cycles, quiet=True) == "a\n\nb\n\nc\n"
+    assert shown(*cycles)[1] == ""
+
+
+# Markdown on a terminal.
+
+BARE = [StreamStart(None, None)]
+
+
+def test_a_terminal_gets_markdown_drawn():
+    seen = screen(*BARE, text("# T\n\n**a*"), text("* `b`"), DONE, RESULT)
+    assert seen == "\x1b[1;4;36mT\x1b[0m\n\n\x1b[1ma\x1b[0m \x1b[33mb\x1b[0m\n"
+
+
+def test_pieces_of_one_kind_are_one_region():
+    """A paragraph may come in many pieces, and over a cut connection."""
+    seen = screen(*BARE, text("one **tw"), Notice("cut"), *BARE, text("o** three"), DONE, RESULT)
+    assert seen == "one\njpq: cut\n\x1b[1mtwo\x1b[0m three\n"
+
+
+def test_what_is_held_comes_before_what_follows():
+    seen = screen(*BARE, text("see **this"), ToolUse("c", "t", {}), DONE, RESULT)
+    assert seen == "see **this\n\x1b[1m\u2192 t()\x1b[0m\n"
+    seen = screen(*BARE, text("see **this"), Error("x", "bad"), RESULT)
+    assert seen == "see **this\n\x1b[31mjpq: bad\x1b[0m\n"
+
+
+def test_a_menu_leaves_no_style_and_the_line_goes_on_below():
+    both = io.BytesIO()
+    view = make_view("auto", both, both, TERMINAL, ViewOptions())
+    draw(view, [*BARE, text("# Title an")], close=False)
+    view.pause()
+    view.flush()
+    assert both.getvalue().endswith(b"Title an\x1b[0m\n")
+    draw(view, [text("d more"), DONE, RESULT], close=True)
+    assert both.getvalue().endswith(b"\n\x1b[1;4;36md more\x1b[0m\n")
+
+
+def test_markdown_that_is_asked_for_as_text_is_not_drawn():
+    both = io.BytesIO()
+    view = make_view("text", both, both, Caps(SMART, SMART), ViewOptions())
+    draw(view, [*BARE, text("# *a*"), DONE, RESULT], close=True)
+    assert both.getvalue() == b"# *a*\n"
+
+
+def test_links_where_the_terminal_has_them():
+    answer = [*BARE, text("[a](http://b)"), DONE, RESULT]
+    assert "\x1b]8;;http://b\x1b\\" in screen(*answer, environ={"TERM_PROGRAM": "WezTerm"})
+    assert "\x1b]8" not in screen(*answer, environ={"TERM_PROGRAM": "WezTerm", "TMUX": "x"})
+    assert "(http://b)" in screen(*answer, environ={"TERM_PROGRAM": "WezTerm"}, link="full")
+    assert "\x1b]8;;http://b\x1b\\" in screen(*answer, link="osc8")
+
+
+def test_wrap_is_a_number_too():
+    assert screen(*BARE, text("aa bb cc"), DONE, RESULT, wrap=5) == "aa bb\ncc\n"
+    assert screen(*BARE, text("aa " * 30), DONE, RESULT, wrap="off") == "aa " * 29 + "aa\n"
 
 
 def test_an_unknown_event_is_passed_over():

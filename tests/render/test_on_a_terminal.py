@@ -106,6 +106,7 @@ def test_a_whole_turn(screen):
         ):
             renderer.show(event)
     assert screen.close().split("\n") == [
+        "m",
         "Let me think.",
         "",
         "I'll look.",

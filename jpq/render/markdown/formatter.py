@@ -65,6 +65,9 @@ class MarkdownFormatter:
         """The others left a new line."""
         self._layout.ink.line_ended()
 
+    def expect(self) -> None:
+        """All that takes time is loaded."""
+
     def tick(self) -> Optional[float]:
         """Seconds until ``release`` is due; None when nothing is held."""
         if not (self._scanner.holds or self._layout.holds):
