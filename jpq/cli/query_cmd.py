@@ -159,6 +159,7 @@ def _view(args: argparse.Namespace, env: Environment, config: Config) -> View:
         wrap=config["style.wrap"],
         background=config["style.background"],
         link=config["style.link"],
+        typewriter_ms=config["style.typewriter_ms"],
         environ=env.environ,
     )
     return make_view(args.format, env.stdout, env.stderr, caps, options)

@@ -159,6 +159,9 @@ def _add_output(group: Any) -> None:
     group.add_argument(
         "--color", metavar="WHEN", choices=("auto", "always", "never"), help="auto, always or never"
     )
+    group.add_argument(
+        "--wrap", metavar="N", type=_wrap, help="where lines end: auto, off or after N columns"
+    )
     group.add_argument("-u", "--usage", action="store_true", help="say how many tokens it took")
     group.add_argument("-q", "--quiet", action="store_true", help="only the answer and errors")
     group.add_argument(
@@ -225,5 +228,15 @@ def _reasoning(text: str) -> Any:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(
             f"{text!r} is neither {', '.join(_REASONING)} nor a number of characters"
+        )
+    return int(text)
+
+
+def _wrap(text: str) -> Any:
+    if text in ("auto", "off"):
+        return text
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither auto nor off nor a number of columns"
         )
     return int(text)

@@ -151,6 +151,7 @@ def _load(
         "request.total_timeout_s": args.timeout,
         "style.reasoning": args.reasoning,
         "style.color": args.color,
+        "style.wrap": args.wrap,
     }
     return load_config(
         env.paths,
