@@ -19,11 +19,18 @@ from jpq.conversation.thread import (
 )
 from jpq.provider.base import ProviderRequest, ProviderRow
 from jpq.provider.endpoint import join
-from jpq.provider.wire_request import CONTINUE, refuse_own_fields, request_headers
+from jpq.provider.wire_request import (
+    CONTINUE,
+    missing_option,
+    refuse_own_fields,
+    request_headers,
+)
 from jpq.provider.wire_thread import data_url, function_tool, joined_text, prepared
 from jpq.wire.message import HttpRequest
 
 _OWN_FIELDS = ("model", "messages", "stream", "tools")
+# Options of every API, in the ``reasoning`` of servers that have one (OpenRouter).
+_REASONING = {"reasoning_effort": "effort", "reasoning_budget": "max_tokens"}
 
 
 def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> HttpRequest:
@@ -44,11 +51,22 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
 
 def _options(options: Mapping[str, Any], row: ProviderRow) -> Iterator[Any]:
     refuse_own_fields(options, _OWN_FIELDS, row)
+    as_object = bool(row.quirks.get("reasoning_object", False))
+    reasoning: Dict[str, Any] = {}
     for name, value in options.items():
+        if value is None:
+            continue
         if name == "max_tokens":
             name = str(row.quirks.get("max_tokens_field", name))
-        if value is not None:
-            yield name, value
+        if as_object and name in _REASONING:
+            reasoning[_REASONING[name]] = value
+            continue
+        if name == "reasoning_budget":
+            raise missing_option(name, "chat", row)
+        yield name, value
+    if reasoning:
+        given = options.get("reasoning")
+        yield "reasoning", {**reasoning, **(given if isinstance(given, dict) else {})}
 
 
 def _tool_choice(choice: str) -> Any:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional
 
-from jpq.errors import ConfigError
 from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.endpoint import join
 from jpq.provider.openai_responses_input import input_items
-from jpq.provider.wire_request import applies, refuse_own_fields, request_headers
+from jpq.provider.wire_request import (
+    applies,
+    missing_option,
+    refuse_own_fields,
+    request_headers,
+)
 from jpq.provider.wire_thread import prepared
 from jpq.wire.message import HttpRequest
 
@@ -35,11 +39,7 @@ _TRANSLATED = (
     "parallel_tool_calls",
     "include",
 )
-# Options that the API has nothing for -> what to do instead.
-_MISSING = {
-    "stop": 'Remove it, or use the chat API: jpq config set providers.{name}.api "openai-chat"',
-    "reasoning_budget": "Set reasoning_effort instead: low, medium or high.",
-}
+_MISSING = ("stop", "reasoning_budget")
 _ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
@@ -48,7 +48,9 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
     refuse_own_fields(request.options, _OWN_FIELDS, row)
     request = prepared(request, row)
     options = {name: value for name, value in request.options.items() if value is not None}
-    _refuse_missing(options, row)
+    for name in _MISSING:
+        if name in options:
+            raise missing_option(name, "Responses", row)
     body: Dict[str, Any] = {"model": request.model, "input": input_items(request, row)}
     if request.thread.system.strip():
         body["instructions"] = request.thread.system
@@ -67,16 +69,6 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
     body["stream"] = request.stream
     headers = request_headers(request, row, key)
     return HttpRequest(join(row.base_url, "/responses"), headers, body)
-
-
-def _refuse_missing(options: Mapping[str, Any], row: ProviderRow) -> None:
-    for name in options:
-        if name in _MISSING:
-            raise ConfigError(
-                f"The Responses API has no option {name!r}.",
-                where=f"provider {row.name}",
-                hint=_MISSING[name].format(name=row.name),
-            )
 
 
 def _translated(options: Mapping[str, Any]) -> Dict[str, Any]:

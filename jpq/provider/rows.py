@@ -92,6 +92,7 @@ ROWS: Tuple[ProviderRow, ...] = (
         quirks={
             "reasoning_field": "reasoning_details",
             "reasoning_turns": "all",
+            "reasoning_object": True,
             "attachments": ("png", "jpeg", "gif", "webp", "pdf"),
         },
     ),

@@ -14,6 +14,12 @@ CONTINUE = (
     "Repeat nothing, and say nothing about the cut."
 )
 
+# What to do about an option that an API has nothing for.
+_INSTEAD = {
+    "stop": 'Remove it, or use the chat API: jpq config set providers.{name}.api "openai-chat"',
+    "reasoning_budget": "Set reasoning_effort instead: low, medium or high.",
+}
+
 
 def request_headers(
     request: ProviderRequest,
@@ -47,6 +53,14 @@ def refuse_own_fields(options: Iterable[str], own: Container[str], row: Provider
                 where=f"provider {row.name}",
                 hint="Remove it from -o and from [options].",
             )
+
+
+def missing_option(name: str, api: str, row: ProviderRow) -> ConfigError:
+    """The error that the option ``name`` means where the ``api`` has nothing like it."""
+    hint = _INSTEAD.get(name, "Remove it.").format(name=row.name)
+    return ConfigError(
+        f"The {api} API has no option {name!r}.", where=f"provider {row.name}", hint=hint
+    )
 
 
 def applies(quirk: Any, model: str) -> bool:
