@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator, Optional, Protocol
 
 from jpq.config.secrets import Secrets
 from jpq.errors import ErrorKind, StreamError
-from jpq.events.parts import StreamEvent
+from jpq.events.parts import KeepAlive, StreamEvent
 from jpq.provider import ndjson
 from jpq.provider.base import Decoder, Progress, ProviderRequest, ProviderRow
 from jpq.provider.failure import from_error_object, from_status, html_summary
@@ -152,7 +152,9 @@ class HttpExchange:
                 yield from decoder.close()
                 return
             yield from decoder.feed(message)
-            self.ending = decoder.ending
+            if decoder.ending and not self.ending:
+                self.ending = True
+                yield KeepAlive()  # whoever waits looks up, and is less patient from now on
         response.finish()
 
     def _whole(self, chunks: Iterator[bytes]) -> Iterator[StreamEvent]:
@@ -186,7 +188,7 @@ class HttpExchange:
 
 def _as_far_as_it_came(chunks: Iterator[bytes]) -> bytes:
     """The beginning of a body that is only read to be told about."""
-    body = b""
+    body = bytearray()
     try:
         for chunk in chunks:
             body += chunk
@@ -194,7 +196,7 @@ def _as_far_as_it_came(chunks: Iterator[bytes]) -> bytes:
                 break
     except StreamError:
         pass  # what was being told is worth more than how its telling ended
-    return body[:_ERROR_BODY_BYTES]
+    return bytes(body[:_ERROR_BODY_BYTES])
 
 
 def secrets_of(request: HttpRequest, key: Optional[str]) -> Secrets:

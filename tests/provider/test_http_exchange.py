@@ -13,6 +13,7 @@ from jpq.events.parts import (
     INTERRUPTED,
     STOP,
     Finished,
+    KeepAlive,
     MessageDelta,
     Part,
     StreamEvent,
@@ -160,6 +161,21 @@ def test_the_end_mark_ends_the_exchange_although_the_connection_stays_open(
     with Server([*(s for s in steps if s is not LAST_CHUNK), Pause(over)]) as server:
         assert list(exchange(server).events())[-1] == Finished(STOP)
         over.set()
+
+
+def test_a_wordless_end_is_noticed_while_the_connection_stays_open(exchange: Open) -> None:
+    """A server said how the answer ended, and no more: jpq went on waiting as patiently as
+    for words, because what it waits for had brought nothing."""
+    over = threading.Event()
+    said = sse({"word": "one"}, {"end": True})
+    with Server([head(), *map(chunk, said), Pause(over)]) as server:
+        opened = exchange(server)
+        events = opened.events()
+        assert _words([next(events)]) == ["one"] and not opened.ending
+        assert next(events) == KeepAlive() and opened.ending
+        over.set()
+        opened.abort()
+        assert list(events) == [Finished(INTERRUPTED)]
 
 
 def test_the_next_exchange_uses_the_same_connection(exchange: Open) -> None:
