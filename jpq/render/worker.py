@@ -20,6 +20,8 @@ VIEW = "view"
 
 LEASE_WAIT_S = 1.0
 CLOSE_WAIT_S = 5.0
+# A menu must be there within 100 ms of its key, even where what is being written blocks.
+MENU_LEASE_WAIT_S = 0.06
 
 _ALIVE_POLL_S = 0.1
 _BATCH = 256  # events before a write, so that a flood shows while it lasts
@@ -68,6 +70,10 @@ class _Stop:
     """No item follows."""
 
 
+class _Nudge:
+    """Nothing to draw: there is something that does not wait for its turn."""
+
+
 class Renderer:
     """Shows events on a thread of its own, which is the only one to draw and to write.
 
@@ -80,6 +86,7 @@ class Renderer:
         self._post = post
         # Unbounded: a slow terminal must not slow the reading of the stream or the saving.
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._urgent: Optional[_Barrier] = None  # to be reached before what is queued
         self._told_of_bug = False
         self._thread = threading.Thread(target=self._run, name="jpq-render", daemon=True)
         self._thread.start()
@@ -101,7 +108,7 @@ class Renderer:
         """
         barrier = _Barrier()
         self._queue.put(barrier)
-        return self._wait(barrier.reached, timeout_s)
+        return self._wait(barrier.reached, timeout_s) or not self._thread.is_alive()
 
     @contextlib.contextmanager
     def lease(self, timeout_s: float = LEASE_WAIT_S) -> Iterator[bool]:
@@ -113,6 +120,19 @@ class Renderer:
         """
         barrier = _Barrier(threading.Event())
         self._queue.put(barrier)
+        try:
+            yield self._wait(barrier.reached, timeout_s)
+        finally:
+            assert barrier.resume is not None
+            barrier.resume.set()
+
+    @contextlib.contextmanager
+    def lease_now(self, timeout_s: float = MENU_LEASE_WAIT_S) -> Iterator[bool]:
+        """Own the terminal as with ``lease``, but without waiting for what is still queued:
+        it follows afterwards, with what is shown meanwhile."""
+        barrier = _Barrier(threading.Event())
+        self._urgent = barrier
+        self._queue.put(_Nudge())
         try:
             yield self._wait(barrier.reached, timeout_s)
         finally:
@@ -157,6 +177,11 @@ class Renderer:
         return self._take(item)
 
     def _take(self, item: Any) -> bool:
+        urgent, self._urgent = self._urgent, None
+        if urgent is not None:
+            self._rest_at(urgent)
+        if type(item) is _Nudge:
+            return True
         if type(item) is _Barrier:
             self._rest_at(item)
         elif type(item) is _Stop:
