@@ -19,7 +19,8 @@ PAGES = sorted(
     for pattern in ("*.md", "docs/**/*.md")
     for path in glob.glob(os.path.join(ROOT, pattern), recursive=True)
 )
-IMPORT_NAMES = {"sseclient-py": "sseclient"}  # where it differs from the package's name
+# Where they differ from the packages' names.
+IMPORT_NAMES = {"sseclient-py": "sseclient", "markdown-it-py": "markdown_it"}
 
 
 def _read(path: str) -> str:
