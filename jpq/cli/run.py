@@ -25,6 +25,8 @@ COMMANDS = {
     "conversation": Command("jpq.cli.conversation_parser", "jpq.cli.conversation_cmd"),
     "models": Command("jpq.cli.models_cmd", "jpq.cli.models_cmd"),
     "keys": Command("jpq.cli.keys_cmd", "jpq.cli.keys_cmd"),
+    "tools": Command("jpq.cli.tools_parser", "jpq.cli.tools_cmd"),
+    "ask": Command("jpq.cli.ask_cmd", "jpq.cli.ask_cmd"),
     "config": Command("jpq.cli.config_cmd", "jpq.cli.config_cmd"),
     "render": Command("jpq.cli.render_cmd", "jpq.cli.render_cmd"),
     "doctor": Command("jpq.cli.doctor_cmd", "jpq.cli.doctor_cmd"),

@@ -23,6 +23,10 @@ MODES = (ASK, UNATTENDED, EDIT, SKIP)
 COMPLETED = "completed"
 STOPPED = "stopped"  # because its CancelToken was cancelled; the token says why
 
+# What a child finds in its environment.
+ARGUMENTS_VARIABLE = "JPQ_TOOL_ARGS"
+INQUIRY_VARIABLE = "JPQ_INQUIRY"
+
 _TITLE_LIMIT = 200
 _PLACE = re.compile(r"\{([\w.-]+)\}")
 
@@ -89,6 +93,10 @@ class Question(NamedTuple):
 
 class QuestionFailed(Exception):
     """Nobody answers: not interactive, cancelled, too late. The text says which."""
+
+    def __init__(self, reason: str, *, late: bool = False) -> None:
+        super().__init__(reason)
+        self.late = late
 
 
 class Invocation(NamedTuple):

@@ -85,9 +85,9 @@ class InquiryServer:
             try:
                 message = json.loads(client.recv_bytes(_MESSAGE_LIMIT))
                 call = self._calls[message["call"]]
-                reply = {"answer": self._ask(call, _question(message))}
+                reply: Dict[str, Any] = {"answer": self._ask(call, _question(message))}
             except QuestionFailed as failure:
-                reply = {"failed": str(failure)}
+                reply = {"failed": str(failure), "late": failure.late}
             except (ValueError, KeyError, TypeError):
                 reply = {"failed": "the question cannot be understood"}
             client.send_bytes(json.dumps(reply).encode())
@@ -104,7 +104,7 @@ def put_question(address: str, question: Question) -> str:
     except (OSError, EOFError, ValueError, multiprocessing.AuthenticationError) as error:
         raise QuestionFailed("jpq no longer waits for this tool") from error
     if "failed" in reply:
-        raise QuestionFailed(str(reply["failed"]))
+        raise QuestionFailed(str(reply["failed"]), late=bool(reply.get("late")))
     return str(reply["answer"])
 
 

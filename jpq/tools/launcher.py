@@ -11,13 +11,18 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Optional
 from jpq.conversation.event import ToolCall
 from jpq.events.turn import ToolProgress, TurnEvent
 from jpq.interrupt.cancel import CancelToken
-from jpq.tools.definition import Invocation, Question, QuestionFailed, Tool
+from jpq.tools.definition import (
+    ARGUMENTS_VARIABLE,
+    INQUIRY_VARIABLE,
+    Invocation,
+    Question,
+    QuestionFailed,
+    Tool,
+)
 from jpq.tools.inquiry import InquiryServer
 from jpq.tools.questions import Asked, put
 from jpq.tools.workers import Run, Workers
 
-INQUIRY_VARIABLE = "JPQ_INQUIRY"
-ARGUMENTS_VARIABLE = "JPQ_TOOL_ARGS"
 # The system takes no longer variable (Linux: 128 KiB); such arguments come on stdin only.
 _ARGUMENTS_LIMIT = 100_000
 # Settings in variables may hold keys in headers.

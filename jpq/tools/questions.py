@@ -40,7 +40,8 @@ class Asked:
                 answered, text = self._reply.get(timeout=self.question.timeout_s)
             except queue.Empty:
                 seconds = self.question.timeout_s
-                raise QuestionFailed(f"nobody answered within {seconds:g} s") from None
+                late = f"nobody answered within {seconds:g} s"
+                raise QuestionFailed(late, late=True) from None
         if not answered:
             raise QuestionFailed(text)
         return text

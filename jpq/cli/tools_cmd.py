@@ -1,0 +1,141 @@
+"""``jpq tools``: the tools a model would be given, and how a call of one would go."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any, Dict, List, Optional
+
+from jpq.cli.environment import Environment
+from jpq.cli.tools_run import run_call
+from jpq.config.load import Config, load_config
+from jpq.errors import BadInputError, ExitCode
+from jpq.store.library import Library
+from jpq.store.workspace import workspace_of
+from jpq.tools.definition import Tool
+from jpq.tools.permission import Permissions
+from jpq.tools.policy import Policy
+from jpq.tools.registry import BUILTINS, build_tool, build_toolset
+from jpq.tools.schema import json_text, parse_arguments
+
+
+def run(args: argparse.Namespace, env: Environment) -> int:
+    """Do what ``args`` say; the exit code. Raises JpqError."""
+    config = load_config(env.paths, env.environ, env.cwd)
+    for warning in config.warnings:
+        env.tell(f"jpq: {warning}")
+    verbs = {"ls": _list, "show": _show, "explain": _explain, "run": _run}
+    return int(verbs[args.verb](args, env, config))
+
+
+def _list(args: argparse.Namespace, env: Environment, config: Config) -> int:
+    tools = build_toolset(config, env.cwd).tools
+    rows = [{**_row(tool), "offered": True} for tool in tools.values()]
+    rows += [
+        {**_row(build_tool(config, name, env.cwd)), "offered": False}
+        for name in BUILTINS
+        if name not in tools
+    ]
+    if args.format == "json":
+        env.out(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
+        return int(ExitCode.OK)
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        how = row["run"] if row["offered"] else f"-t {row['name']}"
+        first = row["description"].strip().split("\n")[0]
+        env.out(f"{row['name']:{width}}  {row['source']:8}  {how:15}  {first}".rstrip() + "\n")
+    return int(ExitCode.OK)
+
+
+def _row(tool: Tool) -> Dict[str, Any]:
+    spec = tool.spec
+    return {
+        "name": spec.name,
+        "source": spec.source,
+        "run": spec.run,
+        "result": spec.result,
+        "description": spec.description,
+    }
+
+
+def _show(args: argparse.Namespace, env: Environment, config: Config) -> int:
+    tool = build_tool(config, args.name, env.cwd)
+    spec = tool.spec
+    own = _own_modes(args.name, env)
+    row = {
+        **_row(tool),
+        "timeout_s": spec.timeout_s,
+        "max_output_bytes": spec.max_output_bytes,
+        "parameters": spec.parameters,
+        "last_conversation": own,
+    }
+    if args.format == "json":
+        env.out(json.dumps(row, indent=2, ensure_ascii=False) + "\n")
+        return int(ExitCode.OK)
+    lines = [f"{spec.name}  ({spec.source})", *spec.description.strip().split("\n"), ""]
+    lines += [f"run               {spec.run}", f"result            {spec.result}"]
+    lines += [f"timeout           {spec.timeout_s:g} s"]
+    lines += [f"longest output    {spec.max_output_bytes} bytes"]
+    lines += [f"last conversation {key} = {value}" for key, value in own.items()]
+    lines += ["", json.dumps(spec.parameters, indent=2, ensure_ascii=False)]
+    env.out("\n".join(lines) + "\n")
+    return int(ExitCode.OK)
+
+
+def _own_modes(name: str, env: Environment) -> Dict[str, str]:
+    """What the workspace's last conversation decided about the tool (*always*, modes)."""
+    library = Library(os.path.join(env.paths.data, "conversations"))
+    id = library.last(workspace_of(env.cwd))
+    if id is None:
+        return {}
+    own = load_config(
+        env.paths, env.environ, env.cwd, conversation=library.read(id).stream.config()
+    )
+    known = own.table("tools").get(name, {})
+    base = load_config(env.paths, env.environ, env.cwd).table("tools").get(name, {})
+    return {
+        key: str(known[key])
+        for key in ("run", "result")
+        if key in known and known[key] != base.get(key)
+    }
+
+
+def _explain(args: argparse.Namespace, env: Environment, config: Config) -> int:
+    tool = build_tool(config, args.name, env.cwd)
+    arguments = _arguments(tool, args.arguments, env)
+    decision = Permissions(Policy.of_config(config), yes=args.yes).decide(tool, arguments)
+    env.out(f"{decision.action}: {decision.by}\n")
+    return int(ExitCode.OK)
+
+
+def _run(args: argparse.Namespace, env: Environment, config: Config) -> int:
+    tool = build_tool(config, args.name, env.cwd)
+    arguments = _arguments(tool, args.arguments, env)
+    return run_call(tool, arguments, config, env, yes=args.yes, quiet=args.non_interactive)
+
+
+def _arguments(tool: Tool, text: str, env: Environment) -> Dict[str, Any]:
+    """The arguments in ``text``; ``-`` reads them from stdin."""
+    if text == "-":
+        text = env.stdin.read().decode("utf-8", "replace") if env.stdin else ""
+    arguments, wrong = parse_arguments(text)
+    if arguments is not None:
+        return arguments
+    only = _only_argument(tool.spec.parameters)
+    if only is None:
+        raise BadInputError(
+            f"The arguments cannot be used: {wrong}.",
+            where=f"tool {tool.spec.name}",
+            hint=f"Its schema: {json_text(tool.spec.parameters)}",
+        )
+    return {only: text}
+
+
+def _only_argument(schema: Any) -> Optional[str]:
+    """The name of the one argument that is needed, if it is text."""
+    required: List[str] = list(schema.get("required", ()))
+    if len(required) != 1:
+        return None
+    described = schema.get("properties", {}).get(required[0], {})
+    return required[0] if described.get("type", "string") == "string" else None
