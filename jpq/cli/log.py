@@ -135,6 +135,10 @@ class LoggedProvider:
         )
         return _LoggedExchange(self._provider.exchange(request), self._log, self._attempts)
 
+    def close(self) -> None:
+        """As the provider does."""
+        self._provider.close()
+
 
 class _LoggedExchange:
     def __init__(self, exchange: Exchange, log: RunLog, attempt: int) -> None:

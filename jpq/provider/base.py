@@ -7,7 +7,7 @@ turns a ``ProviderRequest`` into an ``HttpRequest`` and the reply back into stre
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Protocol, Tuple
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Protocol, Tuple
 
 from jpq.conversation.thread import Thread
 from jpq.events.parts import StreamEvent
@@ -117,5 +117,5 @@ class Provider(Protocol):
     def exchange(self, request: ProviderRequest) -> Exchange:
         """A new exchange; sends nothing until its events are read."""
 
-
-Notify = Callable[[str], None]
+    def close(self) -> None:
+        """Give back what it holds: connections, a server. Main thread, after its last exchange."""

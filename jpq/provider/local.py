@@ -8,7 +8,7 @@ other server with the openai-chat API.
 from __future__ import annotations
 
 import os
-from typing import Callable, Iterator, Mapping, Optional, Protocol
+from typing import Callable, Iterator, Mapping, Optional
 
 from jpq.config.paths import Paths
 from jpq.errors import ErrorKind, JpqError, StreamError
@@ -22,15 +22,8 @@ from jpq.provider.local_state import ServerFolder
 from jpq.provider.weights import Weights, WeightsStore, find_weights
 
 
-class HttpProvider(Provider, Protocol):
-    """A provider that holds connections."""
-
-    def close(self) -> None:
-        """Close them."""
-
-
 # Makes the provider that talks to one running server, given its row and its key.
-OpenHttp = Callable[[ProviderRow, str], HttpProvider]
+OpenHttp = Callable[[ProviderRow, str], Provider]
 
 
 def spare_threads() -> int:
@@ -95,7 +88,7 @@ class LocalProvider:
         path = self._store.path(weights)
         return lease_server(folder, path, settings, self._environ, cancellation)
 
-    def open(self, lease: Lease) -> HttpProvider:
+    def open(self, lease: Lease) -> Provider:
         """The provider that talks to the leased server."""
         row = self._row._replace(
             api="openai-chat", base_url=lease.state.base_url, base_url_env=None, key_env=None

@@ -61,6 +61,9 @@ class ScriptedProvider:
                 reply = reply.without_fault()
         return ScriptedExchange(reply, request, self._row)
 
+    def close(self) -> None:
+        """Nothing: a script that was read is closed."""
+
     def _path(self, model: str) -> str:
         return self._row.base_url or model
 

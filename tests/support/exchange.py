@@ -46,3 +46,6 @@ class FakeProvider:
     def exchange(self, request: ProviderRequest) -> FakeExchange:
         self.requests.append(request)
         return FakeExchange(self._scripts[min(len(self.requests), len(self._scripts)) - 1])
+
+    def close(self) -> None:
+        """Nothing is held."""
