@@ -21,7 +21,6 @@ from jpq.provider.local_process import Cancellation, Lease, ServerSettings, leas
 from jpq.provider.local_state import ServerFolder
 from jpq.provider.weights import Weights, WeightsStore, find_weights
 
-
 # Makes the provider that talks to one running server, given its row and its key.
 OpenHttp = Callable[[ProviderRow, str], Provider]
 
