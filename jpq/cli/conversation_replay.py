@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
 
+from jpq.cli.conversation_cmd import chosen
 from jpq.cli.conversation_text import Region, regions
 from jpq.cli.environment import Environment
 from jpq.config.load import load_config
 from jpq.conversation.stream import ConversationStream
+from jpq.errors import UsageError
 from jpq.events.turn import TextChunk
 from jpq.render.aside import ViewOptions
 from jpq.render.sanitize import sanitize
 from jpq.render.theme import BOLD, DIM, RESET
 from jpq.render.views import make_view
+from jpq.store.library import Library
 from jpq.terminal.caps import Caps, find_caps, observe
 
 # Texts that are Markdown; all others stay as they are.
 _WRITTEN = ("You", "Assistant")
+
+
+def replay_chosen(args: argparse.Namespace, env: Environment) -> bool:
+    """Show the conversation that the options of a query name, before its question is asked.
+
+    True when there is no question: without words it is only shown.
+    """
+    if args.format in ("json", "jsonl"):
+        raise UsageError(
+            "--replay is for people, and --format json is for programs.",
+            hint="Programs read a conversation with: jpq conversation show --format json",
+        )
+    library = Library(os.path.join(env.paths.data, "conversations"))
+    saved = library.read(chosen(args.resume, env, library))
+    replay(saved.stream, env)
+    if args.words or args.edit or args.retry:
+        env.out("\n")
+        return False
+    return True
 
 
 def replay(stream: ConversationStream, env: Environment) -> None:

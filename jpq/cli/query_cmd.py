@@ -14,12 +14,13 @@ from jpq.cli.environment import Environment
 from jpq.cli.log import LoggedProvider, LoggedRenderer, RunLog, known_secrets
 from jpq.cli.query_setup import NoModelError, Query, prepare
 from jpq.config.load import Config
-from jpq.errors import JpqError
+from jpq.errors import ErrorKind, JpqError
 from jpq.events.turn import Error, Notice, Result
 from jpq.events.usage import Usage
 from jpq.interrupt.signals import end_by_signal
 from jpq.provider.discover import ways_on
 from jpq.render.aside import ViewOptions
+from jpq.render.lines import PREFIX
 from jpq.render.views import make_view
 from jpq.render.worker import Renderer, View
 from jpq.session import TurnSetup, run_turn
@@ -38,6 +39,8 @@ def run(args: argparse.Namespace, env: Environment) -> int:
 
     Raises what comes before the turn: JpqError, or a BaseException for a signal.
     """
+    if args.replay and _replay(args, env):
+        return 0
     started = time.monotonic()
     log = RunLog(known_secrets(env.environ, env.paths))
     log.open(env, args.log_file, tell_failure=args.log_file is not None)
@@ -48,6 +51,7 @@ def run(args: argparse.Namespace, env: Environment) -> int:
             log.info("jpq %s asks %s, conversation %s", __version__, query.model, query.journal.id)
             outcome = _answer(query, args, env, log, early)
         _log_ending(log, outcome, time.monotonic() - started)
+        _offer_compaction(query, outcome, args, env)
     except NoModelError:
         if args.format in ("json", "jsonl"):
             raise
@@ -107,6 +111,25 @@ def _answer(
         if args.verbose > 1:
             _failure().tell_traceback(env, fault)
     return outcome
+
+
+def _replay(args: argparse.Namespace, env: Environment) -> bool:
+    # What draws a whole conversation is needed by this option only.
+    done: bool = importlib.import_module("jpq.cli.conversation_replay").replay_chosen(args, env)
+    return done
+
+
+def _offer_compaction(
+    query: Query, outcome: TurnOutcome, args: argparse.Namespace, env: Environment
+) -> None:
+    too_long = getattr(outcome.ending.error, "kind", None) is ErrorKind.CONTEXT_LENGTH
+    limit = query.config["conversation.compact_at"]
+    if args.quiet or not (too_long or limit):
+        return
+    module = importlib.import_module("jpq.cli.conversation_offer")  # of no use to most turns
+    line = module.compaction_offer(query.journal, too_long, limit)
+    if line:
+        env.tell(PREFIX + line)
 
 
 def _broken_off(error: Exception, renderer: Renderer) -> TurnOutcome:

@@ -50,6 +50,8 @@ class _QueryParser(argparse.ArgumentParser):
             self.error("--retry asks the last question again and takes no attachments")
         if "-" in parsed.attach and "-" in parsed.words:
             self.error("stdin is either attached (-a -) or part of the question (-)")
+        if parsed.retry and parsed.edit:
+            self.error("--retry asks the last question as it is, and --edit changes it")
         if parsed.retry and parsed.ephemeral:
             self.error("--retry goes on with a saved turn, and --ephemeral saves nothing")
         return parsed
@@ -109,6 +111,13 @@ def _add_common(group: Any) -> None:
     )
     group.add_argument(
         "--retry", action="store_true", help="ask the last unfinished turn again, or go on with it"
+    )
+    group.add_argument(
+        "-e", "--edit", action="store_true", help="ask the last question again, in other words"
+    )
+    group.add_argument("--fork", action="store_true", help="go on with a copy of the conversation")
+    group.add_argument(
+        "--replay", action="store_true", help="show the conversation; without words only that"
     )
     group.add_argument(
         "-o",

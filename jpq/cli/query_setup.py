@@ -8,6 +8,7 @@ import json
 import os
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
+from jpq.cli.conversation_edit import edit_last, in_place_of_last
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
 from jpq.cli.prompt_text import gather_prompt
@@ -18,15 +19,15 @@ from jpq.config.secrets import Secrets
 from jpq.conversation.attachment import as_metadata
 from jpq.conversation.event import ChatRequest, ConfigDelta, Draft
 from jpq.conversation.stream import ConversationStream
-from jpq.conversation.thread import Origin
 from jpq.errors import BadInputError, ConfigError, UsageError, WriteError
 from jpq.provider.base import ModelRef, Provider
 from jpq.provider.registry import parse_model
 from jpq.render.lines import PREFIX, one_line
 from jpq.session import open_provider
+from jpq.store.fork import fork
 from jpq.store.journal import Journal
 from jpq.store.library import Library
-from jpq.store.memory import MemoryJournal
+from jpq.store.memory import MemoryJournal, UnsavedJournal
 from jpq.store.reading import SavedConversation
 from jpq.store.workspace import workspace_of
 from jpq.terminal.tty import interactive
@@ -57,19 +58,6 @@ class NoModelError(ConfigError):
         )
 
 
-class _UnsavedJournal(MemoryJournal):
-    """Stands in for a conversation that could not be created, which the turn tells once."""
-
-    def __init__(self, stream: ConversationStream, error: WriteError) -> None:
-        super().__init__(stream)
-        self._error: Optional[WriteError] = error
-
-    def begin_cycle(self, origin: Optional[Origin] = None) -> None:
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-
-
 def prepare(
     args: argparse.Namespace,
     env: Environment,
@@ -97,7 +85,10 @@ def prepare(
     provider = open_provider(model, config, env.paths, env.environ, learn_key=secrets.add)
     toolset = offered_toolset(args, config, env.cwd)
     attached = _attached(args, env, config, model)
-    prompt = "" if args.retry else _gather(args, env, config, asks)
+    if args.edit and saved is not None and not args.words:
+        prompt = edit_last(saved, env, asks)
+    else:
+        prompt = "" if args.retry else _gather(args, env, config, asks)
     _get_ready(args, env, provider, model)
     if saved is None:
         journal = _create(args, env, library, model, chosen, prompt)
@@ -134,6 +125,8 @@ def _following(
     own = journal.stream.config()
     changes = {key: value for key, value in chosen.items() if own.get(key) != value}
     requests = [Draft(ConfigDelta(changes))] if changes else []
+    if args.edit:
+        return [*requests, *in_place_of_last(journal.stream, question)]
     return requests if args.retry else [*requests, question]
 
 
@@ -242,7 +235,7 @@ def _saved(
     """The conversation to go on with, as it is now; None for a new one."""
     if args.resume is not None:
         return library.read(library.resolve(args.resume))
-    if not (args.continue_last or args.retry):
+    if not (args.continue_last or args.retry or args.edit or args.fork or args.replay):
         return None
     workspace = workspace_of(env.cwd)
     last = library.last(workspace)
@@ -265,7 +258,12 @@ def _going_on(
     """The conversation open for writing; a copy in memory where nothing is to be saved."""
     if args.ephemeral:
         return MemoryJournal(saved.stream, saved.metadata)
-    return library.open(saved.id, lock_wait_s, _teller(args, env))
+    try:
+        if args.fork:
+            return fork(library, saved.id)
+        return library.open(saved.id, lock_wait_s, _teller(args, env))
+    except WriteError as error:
+        return UnsavedJournal(saved.stream, error)
 
 
 def _check_retry(journal: Journal) -> None:
@@ -297,4 +295,4 @@ def _create(
     try:
         return library.create(metadata, chosen)
     except WriteError as error:
-        return _UnsavedJournal(ConversationStream(chosen), error)
+        return UnsavedJournal(ConversationStream(chosen), error)

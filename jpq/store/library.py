@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Any, Callable, List, Mapping, Optional
+from typing import Any, Callable, List, Mapping, Optional, Tuple
 
 from jpq.config.paths import make_folder
 from jpq.conversation.entry import to_json_bytes
@@ -19,6 +19,7 @@ from jpq.store.files import (
     write_all,
     write_error,
 )
+from jpq.store.inflight import Recovery
 from jpq.store.journal import FileJournal
 from jpq.store.last import noted_last, remember_last
 from jpq.store.lock import ConversationLock
@@ -28,7 +29,10 @@ from jpq.store.reading import (
     INFLIGHT,
     METADATA,
     SCHEMA,
+    Contents,
+    FilesState,
     SavedConversation,
+    files_state,
     read_contents,
     read_conversation,
     read_object,
@@ -49,6 +53,8 @@ class Library:
     def __init__(self, folder: str, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
+        # What was read last, with the state of its files: to be opened next, most likely.
+        self._just_read: Optional[Tuple[FilesState, SavedConversation]] = None
 
     def create(
         self,
@@ -98,7 +104,7 @@ class Library:
         lock = ConversationLock(folder)
         lock.acquire(lock_wait_s, notify, sleep)
         try:
-            contents = read_contents(folder, self._clock)
+            contents = self._contents(folder)
             journal = FileJournal(lock, folder, contents.stream, is_new=False)
         except OSError as error:
             lock.release()
@@ -114,7 +120,11 @@ class Library:
 
     def read(self, id: str) -> SavedConversation:
         """The conversation ``id`` as it is now; writes nothing and waits for nobody."""
-        return read_conversation(self._existing(id), self._clock)
+        folder = self._existing(id)
+        state = files_state(folder)
+        saved = read_conversation(folder, self._clock)
+        self._just_read = (state, saved)
+        return saved
 
     def last(self, workspace: str) -> Optional[str]:
         """The id of the conversation of ``workspace`` that was written last.
@@ -191,6 +201,16 @@ class Library:
             raise write_error("remove the conversation", error, folder) from error
         finally:
             lock.release()
+
+    def _contents(self, folder: str) -> Contents:
+        """What is in ``folder``; not read again if it was read just now and is the same."""
+        just_read, self._just_read = self._just_read, None
+        if just_read is not None:
+            state, saved = just_read
+            # What a killed process left in flight has to be told apart from what is committed.
+            if saved.folder == folder and state.inflight is None and state == files_state(folder):
+                return Contents(saved.stream, Recovery([], []), 0, saved.notices)
+        return read_contents(folder, self._clock)
 
     def _make_folder(self, now: float, id: Optional[str]) -> str:
         if not os.path.isdir(self._folder):

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from jpq.conversation.event import Draft, Entry, ToolCall
 from jpq.conversation.stream import ConversationStream
 from jpq.conversation.thread import Origin
+from jpq.errors import WriteError
 from jpq.events.parts import StreamEvent
 from jpq.store.journal import Mark
 
@@ -51,3 +52,17 @@ class MemoryJournal:
 
     def close(self) -> None:
         pass
+
+
+class UnsavedJournal(MemoryJournal):
+    """Stands in for a conversation that could not be created or opened, which the turn tells
+    once."""
+
+    def __init__(self, stream: ConversationStream, error: WriteError) -> None:
+        super().__init__(stream)
+        self._error: Optional[WriteError] = error
+
+    def begin_cycle(self, origin: Optional[Origin] = None) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error

@@ -98,6 +98,28 @@ def read_contents(folder: str, clock: Callable[[], float] = time.time) -> Conten
     return Contents(stream, recovery, torn, tuple(notices))
 
 
+class FilesState(NamedTuple):
+    """What tells whether the files of a conversation changed: inode, size and time of each."""
+
+    events: Optional[Tuple[int, int, int]]
+    inflight: Optional[Tuple[int, int, int]]
+    base_config: Optional[Tuple[int, int, int]]
+
+
+def files_state(folder: str) -> FilesState:
+    """The state of the files in ``folder`` now."""
+    names = (EVENTS, INFLIGHT, BASE_CONFIG)
+    return FilesState(*(_file_state(os.path.join(folder, name)) for name in names))
+
+
+def _file_state(path: str) -> Optional[Tuple[int, int, int]]:
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    return state.st_ino, state.st_size, state.st_mtime_ns
+
+
 def is_newer(schema: Any) -> bool:
     """Whether ``schema``, of a conversation's metadata, is one that this version does not know."""
     return isinstance(schema, int) and schema > SCHEMA
