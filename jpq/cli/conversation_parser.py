@@ -37,6 +37,7 @@ def _add_reading(commands: Any) -> None:
     show = commands.add_parser("show", help="print what was said")
     show.add_argument("id", metavar="ID", nargs="?", help=_ID)
     show.add_argument("--last", metavar="N", type=_count, help="only the last N turns")
+    show.add_argument("-u", "--usage", action="store_true", help="say how many tokens it took")
     _add_format(show, "auto", "text", *_FORMATS)
 
     grep = commands.add_parser("grep", help="search what was said; exit code 1: not found")

@@ -26,12 +26,20 @@ def show(args: argparse.Namespace, env: Environment, library: Library) -> int:
         env.tell(f"jpq: {notice}")
     turn = saved.stream.last_turn()
     saved = last_turns(saved, args.last)
-    if args.format == "auto" and is_terminal(env):
+    totals = None
+    if args.usage:
+        # Loads prices and configuration, which nothing else here needs.
+        totals = importlib.import_module("jpq.cli.conversation_totals").totals_of(saved.stream, env)
+    if totals is not None and args.format == "json":
+        env.out(to_json({**as_json(saved), **totals.to_json()}))
+    elif args.format == "auto" and is_terminal(env):
         # Loads what draws answers, which nothing else here needs.
         importlib.import_module("jpq.cli.conversation_replay").replay(saved.stream, env)
     else:
         text = formatted(saved, args.format)
         env.out(sanitize(text) if is_terminal(env) and args.format in _FOR_PEOPLE else text)
+    if totals is not None and args.format != "json":
+        env.tell(f"jpq: {totals.words}")
     if turn is not None and turn.unfinished:
         env.tell(
             f"jpq: the last turn is unfinished ({turn.status}); "

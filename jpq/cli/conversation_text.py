@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from jpq.conversation.attachment import from_metadata
 from jpq.conversation.effective import effective
 from jpq.conversation.entry import encode_entry, entry_fields
 from jpq.conversation.event import (
@@ -121,7 +122,8 @@ def _laid_out(saved: SavedConversation, heading: str) -> str:
 def _of_entry(entry: Entry) -> Optional[Said]:
     event = entry.event
     if isinstance(event, ChatRequest):
-        return Said("You", event.content)
+        attached = [f"[attached: {a.name}, {a.kind}]" for a in from_metadata(entry.metadata)]
+        return Said("You", "\n".join(filter(None, [event.content, *attached])))
     if isinstance(event, AssistantMessage):
         return Said("Assistant", event.text)
     if isinstance(event, AssistantReasoning):

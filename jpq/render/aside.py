@@ -202,7 +202,7 @@ class Aside:
         self._stop_status()
         self._end_reasoning()
         if self._options.usage:
-            self._say(usage_words(event.usage) + _cost_words(event))
+            self._say(usage_words(event.usage) + cost_words(event.usage, event.cost))
 
     def _error(self, event: Error) -> None:
         self._stop_status()
@@ -253,9 +253,8 @@ def usage_words(usage: Usage) -> str:
     return "tokens: " + (", ".join(words) or "not reported")
 
 
-def _cost_words(result: Result) -> str:
+def cost_words(usage: Usage, cost: Optional[float]) -> str:
     """``, 0.0123 USD``; nothing where no tokens were reported that could have a price."""
-    cost = result.cost
     if cost is None:
-        return ", price unknown" if result.usage != Usage() else ""
+        return ", price unknown" if usage != Usage() else ""
     return ", less than 0.0001 USD" if 0 < cost < 0.0001 else f", {cost:.4f} USD"
