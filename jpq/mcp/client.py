@@ -13,7 +13,7 @@ from typing import Any, Iterable, List, Mapping, NamedTuple, Optional
 from jpq import __version__
 from jpq.interrupt.cancel import CancelToken
 from jpq.mcp.era import Greeting, Server
-from jpq.mcp.failure import McpError
+from jpq.mcp.failure import McpError, McpSessionLost
 from jpq.mcp.headers import header_parameters
 from jpq.mcp.host import Host
 from jpq.mcp.link import Link, OnProgress
@@ -76,6 +76,7 @@ class Client:
         self._link = Link(transport, self._host, self._notified, log)
         self._lock = threading.Lock()  # guards _tools
         self._tools: Optional[List[Json]] = None
+        self._renewing = threading.Lock()  # one new session is enough for all calls that lost it
         self.server = Server("", False, {}, {})
 
     def __enter__(self) -> Client:
@@ -97,22 +98,12 @@ class Client:
 
     def connect(self, timeout_s: float = TIMEOUT_S) -> None:
         """Start the server, or reach it, and agree on how to speak. Closes after a failure."""
-        deadline = time.monotonic() + timeout_s
         try:
             self._transport.start(self._link)
-            greeting = Greeting(
-                self._link,
-                self._transport,
-                CLIENT_INFO,
-                self._host.capabilities(),
-                self._modern_meta,
-                deadline,
-            )
-            self.server = greeting.greet(self._version)
+            self._greet(self._version, timeout_s)
         except BaseException:
             self.close()
             raise
-        self._begin_to_listen()
 
     def close(self) -> None:
         """Disconnect; what waits is told. May be called again."""
@@ -201,7 +192,28 @@ class Client:
         method = "server/discover" if self.server.modern else "ping"
         self._round(method, {}, Call(timeout_s))
 
+    def _greet(self, version: Optional[str], timeout_s: float) -> None:
+        greeting = Greeting(
+            self._link,
+            self._transport,
+            CLIENT_INFO,
+            self._host.capabilities(),
+            self._modern_meta,
+            time.monotonic() + timeout_s,
+        )
+        self.server = greeting.greet(version)
+        self._begin_to_listen()
+
     def _round(self, method: str, params: Mapping[str, Any], call: Call) -> Json:
+        try:
+            return self._sent(method, params, call)
+        except McpSessionLost as lost:
+            with self._renewing:
+                if self._transport.forget(lost.session):
+                    self._greet(self.server.version, TIMEOUT_S)
+            return self._sent(method, params, call)
+
+    def _sent(self, method: str, params: Mapping[str, Any], call: Call) -> Json:
         meta = self._modern_meta(self.server.version) if self.server.modern else {}
         sent = {**params, "_meta": {**meta, **table(params.get("_meta"))}} if meta else params
         pending = self._link.begin(method, sent, host=call.host, on_progress=call.on_progress)

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Callable, NamedTuple, Optional, Tuple
 
-from jpq.mcp.failure import McpError, McpTimedOut
+from jpq.mcp.failure import McpError, McpRefused, McpTimedOut
 from jpq.mcp.link import Link, Pending
 from jpq.mcp.protocol import (
     LEGACY,
@@ -112,7 +112,7 @@ class Greeting:
         )
 
     def _not_discovered(self, error: McpError, version: str, tried: Tuple[str, ...]) -> Server:
-        if error.code is None:
+        if error.code is None and not _may_be_old(error):
             raise error  # no answer of the server's
         if error.code not in MODERN_CODES:
             raise _SpeaksOld(error) from None
@@ -180,6 +180,11 @@ class _SpeaksOld(Exception):
         self.error = error
         offered = supported if isinstance(supported, list) else []
         self.version = next((each for each in LEGACY if each in offered), LEGACY[0])
+
+
+def _may_be_old(error: McpError) -> bool:
+    """Whether this is how an older HTTP server answers what it does not know."""
+    return isinstance(error, McpRefused) and (error.status < 500 or error.status in (500, 501))
 
 
 def _common(supported: object) -> Tuple[str, ...]:

@@ -51,8 +51,20 @@ class McpCancelled(McpError):
     """The request was cancelled by us."""
 
 
+class McpRefused(McpError):
+    """An HTTP server answered with ``status`` and no message of the protocol."""
+
+    def __init__(self, status: int, message: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.status = status
+
+
 class McpSessionLost(McpError):
-    """An HTTP server does not know our session any more, as after a restart."""
+    """An HTTP server does not know ``session`` any more, as after a restart."""
+
+    def __init__(self, session: str, where: str) -> None:
+        super().__init__("The server has forgotten the session.", where=where)
+        self.session = session
 
 
 class McpUnauthorized(McpError):

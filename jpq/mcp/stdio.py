@@ -103,6 +103,10 @@ class StdioTransport(Transport):
     def ready(self) -> None:
         """Nothing: the pipe has been open all along."""
 
+    def forget(self, session: str) -> bool:
+        """False: the process is the session."""
+        return False
+
     def close(self) -> None:
         """Close its input, and end what does not end by itself."""
         process, self._process = self._process, None

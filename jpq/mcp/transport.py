@@ -65,5 +65,9 @@ class Transport(abc.ABC):
         """The handshake of an older server is done."""
 
     @abc.abstractmethod
+    def forget(self, session: str) -> bool:
+        """The server has ended ``session``; False if that is settled already."""
+
+    @abc.abstractmethod
     def close(self) -> None:
         """Disconnect, and wait until that is done."""

@@ -49,6 +49,11 @@ class Response:
         # Undoing nothing has a price for each read, and most replies are read in many.
         self._packed = "Content-Encoding" in reply.headers
 
+    @property
+    def stopped(self) -> bool:
+        """Whether its wire was aborted."""
+        return self._wire.aborted
+
     def chunks(self) -> Iterator[bytes]:
         """The body's bytes as soon as they arrive, decompressed.
 
