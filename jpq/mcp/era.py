@@ -119,7 +119,8 @@ class Greeting:
         if error.code != UNSUPPORTED_VERSION:
             raise error
         supported = table(error.data).get("supported")
-        common = [each for each in _common(supported) if each not in (*tried, version)]
+        # The refused one is among them where the server has just begun to speak it.
+        common = [each for each in _common(supported) if each not in tried]
         if common:
             return self._discovered(common[0], (*tried, version))
         raise _SpeaksOld(_no_common(supported, self._transport.where), supported) from None

@@ -7,7 +7,6 @@ npm, so nothing was run. JPQ_TEST_MCP_SUITE names a folder in which the suite is
 
 from __future__ import annotations
 
-import glob
 import os
 import shutil
 import subprocess
