@@ -33,8 +33,6 @@ class Typewriter:
 
     def feed(self, text: str) -> str:
         """What is due of it."""
-        if not self._letters:
-            self._next = max(self._next, self._clock())
         self._queue(self._formatter.feed(text))
         return self._due()
 
@@ -69,14 +67,19 @@ class Typewriter:
         self._formatter.expect()
 
     def _queue(self, text: str) -> None:
+        if not self._letters:
+            self._next = max(self._next, self._clock())
         self._letters.extend(found for found in _LETTERS.findall(text) if found)
 
     def _due(self) -> str:
         now = self._clock()
         shown = ""
-        while self._letters and (self._next <= now or len(self._letters) * self._delay_s > LAG_S):
+        while self._letters:
+            if self._next <= now:
+                self._next += self._delay_s
+            elif len(self._letters) * self._delay_s <= LAG_S:
+                break
             shown += self._letters.popleft()
-            self._next = max(self._next, now - self._delay_s) + self._delay_s
         return shown
 
     def _rest(self) -> str:
