@@ -115,7 +115,7 @@ def test_the_last_question_in_the_editor(home: Home) -> None:
 
 
 def test_edit_and_retry_say_what_they_want(home: Home) -> None:
-    home.run("--edit", "--retry").failed_with(2, "--retry asks")
+    home.run("-e", "--retry").failed_with(2, "--retry asks")
     home.run("-m", "custom/x", "--edit", "words").failed_with(65, "no conversation")
 
 
