@@ -13,7 +13,6 @@ from jpq.cli.early_end import EarlyEnd
 from jpq.cli.environment import Environment
 from jpq.cli.log import LoggedProvider, LoggedRenderer, RunLog, known_secrets
 from jpq.cli.query_setup import NoModelError, Query, prepare
-from jpq.config.load import Config
 from jpq.errors import ErrorKind, JpqError
 from jpq.events.turn import Error, Notice, Result
 from jpq.events.usage import Usage
@@ -76,7 +75,7 @@ def _answer(
     early: EarlyEnd,
 ) -> TurnOutcome:
     inbox = Inbox()
-    renderer = LoggedRenderer(log, _view(args, env, query.config), inbox.post)
+    renderer = LoggedRenderer(log, _view(args, env, query), inbox.post)
     setup = TurnSetup(
         config=query.config,
         model=query.model,
@@ -164,7 +163,8 @@ def _log_ending(log: RunLog, outcome: TurnOutcome, seconds: float) -> None:
     )
 
 
-def _view(args: argparse.Namespace, env: Environment, config: Config) -> View:
+def _view(args: argparse.Namespace, env: Environment, query: Query) -> View:
+    config = query.config
     caps = find_caps(
         env.environ,
         observe(env.stdout, getattr(sys.stdout, "encoding", None)),
@@ -175,6 +175,9 @@ def _view(args: argparse.Namespace, env: Environment, config: Config) -> View:
     options = ViewOptions(
         reasoning=config["style.reasoning"],
         tool_result=config["style.tool.result"],
+        tool_arguments=config["style.tool.arguments"],
+        tool_link=config["style.tool.link"],
+        tool_title=query.toolset.title,
         sanitize=config["style.sanitize"],
         usage=args.usage,
         quiet=args.quiet,

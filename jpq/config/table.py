@@ -211,6 +211,8 @@ ROWS: Tuple[Row, ...] = (
         help="What becomes of control characters in an answer on a terminal."),
     Row("style.tool.result", STRING, "10 lines", choices=("full", "off", "N lines"),
         help="How much of a tool's result to show."),
+    Row("style.tool.arguments", STRING, "call", choices=("call", "json", "off"),
+        help="How to show the arguments of a call: as a call, as JSON, or not."),
     Row("style.tool.link", STRING, "osc8", choices=("osc8", "full", "off"),
         help="How to point at the whole result: a terminal link, its path, or not at all."),
     # Ctrl+C

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Callable, Dict, Mapping, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Union
 
 from jpq.events.turn import (
     Complete,
@@ -14,7 +14,10 @@ from jpq.events.turn import (
     Result,
     StreamStart,
     TokenUpdate,
+    ToolEnded,
+    ToolProgress,
     ToolResult,
+    ToolStarted,
     ToolUse,
     ToolUseStart,
     TurnEvent,
@@ -24,13 +27,17 @@ from jpq.events.usage import Usage
 from jpq.render.lines import PREFIX, error_lines, one_line
 from jpq.render.printer import Printer
 from jpq.render.reasoning import ReasoningDisplay
+from jpq.render.running import RunningTools
 from jpq.render.sanitize import STRIP
 from jpq.render.status import Clock, StatusLine
 from jpq.render.theme import BOLD, DIM, RED, styled
 from jpq.render.tool import (
     ASCII_MARKS,
+    CALL,
+    OSC8,
     UNICODE_MARKS,
     call_line,
+    output_link,
     result_line,
     result_line_limit,
     result_lines,
@@ -38,15 +45,23 @@ from jpq.render.tool import (
 from jpq.terminal.caps import ChannelCaps
 
 
+def _no_title(name: str, arguments: Mapping[str, Any]) -> str:
+    return ""
+
+
 class ViewOptions(NamedTuple):
     """What the person asked to see; the words are those of ``[style]``.
 
+    ``tool_title(name, arguments)`` is the header of a call, "" where its name will do;
     ``tools`` False leaves calls and results out (jsonl has them on stdout). ``environ``
     tells more about the terminal than its channels do.
     """
 
     reasoning: Union[str, int] = "full"
     tool_result: str = "10 lines"
+    tool_arguments: str = CALL
+    tool_link: str = OSC8
+    tool_title: Callable[[str, Mapping[str, Any]], str] = _no_title
     sanitize: str = STRIP
     tools: bool = True
     usage: bool = False
@@ -86,6 +101,15 @@ class Aside:
         self._reasoning = ReasoningDisplay(
             self._err, caps, "hidden" if options.quiet else options.reasoning, options.sanitize
         )
+        self._running = RunningTools(
+            self._err,
+            width,
+            self._say,
+            enabled=options.tools and not options.quiet,
+            rewrite=self._status is not None,
+            unicode=caps.unicode,
+            clock=clock,
+        )
         self._said_waiting: Optional[str] = None
         self._block_open = False  # reasoning or tool lines stand right above
         self._draw: Dict[type, Callable[..., None]] = {
@@ -94,6 +118,9 @@ class Aside:
             ReasoningChunk: self._reasoning_chunk,
             ToolUseStart: self._tool_use_start,
             ToolUse: self._tool_use,
+            ToolStarted: lambda event: self._running.start(event.id, event.title),
+            ToolProgress: lambda event: self._running.progress(event.id, event.text),
+            ToolEnded: lambda event: self._running.end(event.id),
             ToolResult: self._tool_result,
             Complete: self._complete,
             TokenUpdate: self._token_update,
@@ -130,7 +157,8 @@ class Aside:
 
     def tick(self) -> Optional[float]:
         """Move the status line; seconds until the next move."""
-        return None if self._status is None else self._status.tick()
+        waits = [self._running.tick(), None if self._status is None else self._status.tick()]
+        return min((wait for wait in waits if wait is not None), default=None)
 
     def pause(self) -> None:
         """Leave a terminal at the start of a line; the status line returns at the next tick."""
@@ -172,8 +200,15 @@ class Aside:
             self._status.start(f"Waiting for the call of {event.name}")
 
     def _tool_use(self, event: ToolUse) -> None:
-        mode = self._options.sanitize
-        self._tool_line(call_line(self._marks, event.name, event.arguments, mode), BOLD)
+        line = call_line(
+            self._marks,
+            event.name,
+            event.arguments,
+            self._options.sanitize,
+            title=self._options.tool_title(event.name, event.arguments),
+            style=self._options.tool_arguments,
+        )
+        self._tool_line(line, BOLD)
 
     def _tool_result(self, event: ToolResult) -> None:
         mode = self._options.sanitize
@@ -181,10 +216,13 @@ class Aside:
         self._tool_line(head, RED if event.is_error else "")
         for line in result_lines(self._marks, event.content, self._result_limit, mode):
             self._tool_line(line, DIM)
+        if event.full_output is not None:
+            link = output_link(event.full_output, self._options.tool_link, self._caps.rewrite)
+            self._tool_line("  " + link if link else "", DIM)
 
     def _tool_line(self, line: str, style: str) -> None:
         self._stop_status()
-        if self._options.quiet or not self._options.tools:
+        if self._options.quiet or not self._options.tools or not line:
             return
         self._end_reasoning()
         self._line(line, style)

@@ -131,13 +131,16 @@ def _tool_use(event: ToolUse) -> Fields:
 
 
 def _tool_result(event: ToolResult) -> Fields:
-    return {
+    fields: Fields = {
         "type": "tool_result",
         "id": event.id,
         "name": event.name,
         "content": event.content,
         "is_error": event.is_error,
     }
+    if event.full_output is not None:
+        fields["full_output"] = event.full_output
+    return fields
 
 
 def _complete(event: Complete) -> Fields:

@@ -14,6 +14,7 @@ STDOUT = "stdout"
 Failure = Tuple[str, OSError]
 
 _ERASE_LINE = "\r\x1b[K"
+_LINE_UP = "\x1b[A"
 
 
 class Sink:
@@ -21,7 +22,7 @@ class Sink:
 
     Owned by the renderer thread. It writes past the buffer of ``file``, which must be
     empty; ``file`` None (a closed descriptor) takes everything and writes nothing. After
-    the first error everything is dropped. A transient line (a spinner) is erased before
+    the first error everything is dropped. Transient lines (a spinner) are erased before
     anything else is written.
     """
 
@@ -31,7 +32,7 @@ class Sink:
         self._pending: List[str] = []
         self._held = ""
         self._newlines = 2  # line ends the text ends with, at most 2; nothing before the first
-        self._transient = False
+        self._transient = 0  # lines
 
     def write(self, text: str) -> None:
         """Add ``text``."""
@@ -61,20 +62,24 @@ class Sink:
         if self._newlines < 2:
             self.write("\n" * (2 - self._newlines))
 
-    def draw_transient(self, line: str) -> None:
-        """Draw ``line``, which must fit the width, over the one drawn before it.
+    def draw_transient(self, lines: str) -> None:
+        """Draw ``lines``, each of which must fit the width, over those drawn before.
 
         Only at the start of a line: there is nothing else on it that would be lost.
         """
         if self.at_line_start:
-            self._pending.append(_ERASE_LINE + line)
-            self._transient = True
+            self._pending.append(self._erasure() + lines)
+            self._transient = lines.count("\n") + 1
 
     def clear(self) -> None:
-        """Erase the transient line."""
+        """Erase the transient lines."""
         if self._transient:
-            self._pending.append(_ERASE_LINE)
-            self._transient = False
+            self._pending.append(self._erasure())
+            self._transient = 0
+
+    def _erasure(self) -> str:
+        """What erases the transient lines from the last one up, or the line of the cursor."""
+        return _ERASE_LINE + (_LINE_UP + _ERASE_LINE) * (self._transient - 1)
 
     def yield_line(self) -> None:
         """Leave an empty line's start to somebody else, who leaves one behind, too."""

@@ -9,10 +9,10 @@ from jpq.render.lines import one_line
 from jpq.render.printer import Sink
 
 _FIRST_DRAW_S = 0.2  # a quick answer should not flicker
-_FRAME_S = 0.1
+FRAME_S = 0.1
 
-_UNICODE_FRAMES = "\u280b\u2819\u2839\u2838\u283c\u2834\u2826\u2827\u2807\u280f"
-_ASCII_FRAMES = "|/-\\"
+UNICODE_FRAMES = "\u280b\u2819\u2839\u2838\u283c\u2834\u2826\u2827\u2807\u280f"
+ASCII_FRAMES = "|/-\\"
 
 Clock = Callable[[], float]
 
@@ -28,7 +28,7 @@ class StatusLine:
     ) -> None:
         self._sink = sink
         self._width = width
-        self._frames = _UNICODE_FRAMES if unicode else _ASCII_FRAMES
+        self._frames = UNICODE_FRAMES if unicode else ASCII_FRAMES
         self._clock = clock
         self._label: Optional[str] = None
         self._since = 0.0
@@ -61,18 +61,18 @@ class StatusLine:
         now = self._clock()
         if now >= self._due:
             self._draw(self._label, int(now - self._since))
-            self._due = now + _FRAME_S
+            self._due = now + FRAME_S
         return self._due - now
 
     def _draw(self, label: str, seconds: int) -> None:
         self._frame = (self._frame + 1) % len(self._frames)
         room = self._width() - 1  # the last column is left free: some terminals wrap there
         head, tail = self._frames[self._frame] + " ", f" {seconds}s"
-        label = _cut(label, room - 2 - len(tail))
+        label = cut(label, room - 2 - len(tail))
         self._sink.draw_transient((head + label + tail)[: max(room, 0)])
 
 
-def _cut(text: str, columns: int) -> str:
+def cut(text: str, columns: int) -> str:
     """As much of ``text`` as surely fits: what could be wide counts two columns."""
     used = 0
     for position, char in enumerate(text):
