@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, Iterator, Mapping, Optional
 
 from jpq.errors import ErrorKind, StreamError
@@ -22,10 +21,8 @@ from jpq.events.usage import Usage
 from jpq.provider.anthropic_blocks import OpenBlocks
 from jpq.provider.failure import from_error_object
 from jpq.provider.surrogates import mend
-from jpq.provider.wire_reply import count, no_answer, not_json, word
-from jpq.wire.message import Message
-
-_DONE = "[DONE]"
+from jpq.provider.wire_decoder import JsonDecoder
+from jpq.provider.wire_reply import count, no_answer, word
 
 # Stop reasons of the API ("Stop reasons and fallback" in Anthropic's documentation); any
 # other, ``pause_turn`` among them, is passed on as it is.
@@ -39,44 +36,31 @@ _REASONS: Mapping[str, str] = {
 }
 
 
-class MessagesDecoder:
-    """Decodes one reply (see ``jpq.provider.base.Decoder``).
-
-    ``where`` names the provider in errors. docs/providers.md lists what is decided here.
-    """
+class MessagesDecoder(JsonDecoder):
+    """Decodes one reply."""
 
     def __init__(self, where: str = "") -> None:
-        self.ending = False
-        self.done = False
-        self._where = where
+        super().__init__(where)
         self._blocks = OpenBlocks()
         self._started: Optional[Started] = None
         self._usage: Optional[Usage] = None
         self._reason = ""  # the provider's word for how the answer ended
         self._details: Dict[str, Any] = {}
-        self._malformed = ""
 
-    def feed(self, message: Message) -> Iterator[StreamEvent]:
-        """The events of one message; nothing more after ``message_stop``."""
-        if self.done:
-            return iter(())
-        if self._malformed:
-            raise not_json(self._malformed, self._where)
-        try:
-            chunk = json.loads(message.data)
-        except (ValueError, RecursionError):
-            return self._other(message)
-        if not isinstance(chunk, dict):
-            return self._not_an_event(chunk, message.event)
-        event = self._blocks.plain_delta(chunk)
-        if event is not None:
-            return iter((event,))
-        return self._event(chunk, message.event)
+    def _object(self, value: Dict[str, Any], event: str) -> Iterator[StreamEvent]:
+        said = self._blocks.plain_delta(value)
+        return self._event(value, event) if said is None else iter((said,))
+
+    def _is_error(self, value: Mapping[str, Any]) -> bool:
+        return _is_error(value, "")
+
+    def _end_mark(self) -> Iterator[StreamEvent]:
+        return self._end(STOP)
 
     def feed_whole(self, value: Any) -> Iterator[StreamEvent]:
         """The events of a reply that was not streamed: the same as if it had been."""
         if not isinstance(value, dict) or _is_error(value, ""):
-            yield from self._not_an_event(value, "")
+            yield from self._no_object(value, "")
         content = value.get("content") if isinstance(value, dict) else None
         if not isinstance(content, list):
             raise no_answer(self._where, "an API like Anthropic's")
@@ -114,27 +98,6 @@ class MessagesDecoder:
             yield KeepAlive()
         elif _is_error(chunk, event):
             raise from_error_object(chunk, where=self._where)
-
-    def _other(self, message: Message) -> Iterator[StreamEvent]:
-        """A message that is not JSON."""
-        data = message.data.strip()
-        if message.event == "error":
-            raise from_error_object(data, where=self._where)
-        if data == _DONE:
-            yield from self._end(STOP)
-        elif data.startswith(":"):
-            yield KeepAlive()  # a gateway passed a comment on as data
-        elif data and not self.ending:
-            # The last message of a stream may be cut; the next one shows that it is not.
-            self._malformed = data
-
-    def _not_an_event(self, value: Any, event: str) -> Iterator[StreamEvent]:
-        """JSON, but no event: it matters only as an error."""
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            value = value[0]
-        if event == "error" or (isinstance(value, dict) and _is_error(value, event)):
-            raise from_error_object(value, where=self._where)
-        return iter(())
 
     def _message_start(self, message: Any) -> Iterator[StreamEvent]:
         if not isinstance(message, dict):

@@ -7,7 +7,6 @@ of the Gemini API's documentation, and from recordings.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, Iterator, Mapping, Optional, Sequence
 
 from jpq.events.parts import (
@@ -18,7 +17,6 @@ from jpq.events.parts import (
     STOP,
     TOOL_CALLS,
     Finished,
-    KeepAlive,
     Metered,
     Started,
     StreamEvent,
@@ -26,10 +24,9 @@ from jpq.events.parts import (
 from jpq.events.usage import Usage
 from jpq.provider.failure import from_error_object
 from jpq.provider.google_parts import OpenParts
-from jpq.provider.wire_reply import no_answer, not_json, word
-from jpq.wire.message import Message
+from jpq.provider.wire_decoder import JsonDecoder
+from jpq.provider.wire_reply import no_answer, word
 
-_DONE = "[DONE]"
 _API = "Google's Gemini API"
 
 # The reference's FinishReason; any other is passed on as it is.
@@ -67,16 +64,11 @@ _COUNTS = (
 )
 
 
-class GeminiDecoder:
-    """Decodes one reply (see ``jpq.provider.base.Decoder``).
-
-    ``where`` names the provider in errors. docs/providers.md lists what is decided here.
-    """
+class GeminiDecoder(JsonDecoder):
+    """Decodes one reply."""
 
     def __init__(self, where: str = "") -> None:
-        self.ending = False
-        self.done = False
-        self._where = where
+        super().__init__(where)
         self._parts = OpenParts()
         self._started: Optional[Started] = None
         self._counts: Dict[str, int] = {}
@@ -86,23 +78,17 @@ class GeminiDecoder:
         self._reason = ""  # the provider's words for how the answer ended
         self._blocked = ""
         self._words = ""
-        self._malformed = ""
 
-    def feed(self, message: Message) -> Iterator[StreamEvent]:
-        """The events of one message."""
-        if self.done:
-            return iter(())
-        if self._malformed:
-            raise not_json(self._malformed, self._where)
-        try:
-            value = json.loads(message.data)
-        except (ValueError, RecursionError):
-            return self._other(message)
-        if message.event == "error":
+    def _object(self, value: Dict[str, Any], event: str) -> Iterator[StreamEvent]:
+        if event == "error":
             raise from_error_object(value, where=self._where)
-        if isinstance(value, dict):
-            events = self._more_text(value)
-            return self._chunk(value) if events is None else iter(events)
+        events = self._more_text(value)
+        return self._chunk(value) if events is None else iter(events)
+
+    def _no_object(self, value: Any, event: str) -> Iterator[StreamEvent]:
+        """Without ``alt=sse`` the chunks come as a list."""
+        if event == "error":
+            raise from_error_object(value, where=self._where)
         return self._chunks(value if isinstance(value, list) else ())
 
     def feed_whole(self, value: Any) -> Iterator[StreamEvent]:
@@ -126,17 +112,6 @@ class GeminiDecoder:
         yield finished
 
     # What a message is
-
-    def _other(self, message: Message) -> Iterator[StreamEvent]:
-        """A message that is not JSON."""
-        data = message.data.strip()
-        if message.event == "error":
-            raise from_error_object(data, where=self._where)
-        if data.startswith(":"):
-            yield KeepAlive()  # a gateway passed a comment on as data
-        elif data and data != _DONE and not self.ending:
-            # The last message of a stream may be cut; the next one shows that it is not.
-            self._malformed = data
 
     def _more_text(self, chunk: Mapping[str, Any]) -> Optional[Sequence[StreamEvent]]:
         """The events of a chunk that only goes on with the open text, as nearly all do.

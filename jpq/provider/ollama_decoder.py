@@ -7,7 +7,7 @@ of Ollama's documentation, and from recordings of its servers.
 from __future__ import annotations
 
 import json
-from typing import Any, Iterator, Mapping, Optional, Type, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, Type, Union
 
 from jpq.events.parts import (
     INTERRUPTED,
@@ -31,8 +31,8 @@ from jpq.events.transcript import parse_tool_call
 from jpq.events.usage import Usage
 from jpq.provider.failure import from_error_object
 from jpq.provider.surrogates import REPLACEMENT, has_surrogates, mend_piece, mend_value
-from jpq.provider.wire_reply import ReplyCallIds, count, no_answer, not_json, word
-from jpq.wire.message import Message
+from jpq.provider.wire_decoder import JsonDecoder
+from jpq.provider.wire_reply import ReplyCallIds, count, no_answer, word
 
 _REASONS: Mapping[str, str] = {"stop": STOP, "length": LENGTH}
 # The server was asked for nothing, and did this instead.
@@ -44,16 +44,11 @@ _NOT_ASKED: Mapping[str, str] = {
 _TextKind = Union[Type[MessageDelta], Type[ReasoningDelta]]
 
 
-class OllamaDecoder:
-    """Decodes one reply (see ``jpq.provider.base.Decoder``).
-
-    ``where`` names the provider in errors. docs/providers.md lists what is decided here.
-    """
+class OllamaDecoder(JsonDecoder):
+    """Decodes one reply."""
 
     def __init__(self, where: str = "") -> None:
-        self.ending = False
-        self.done = False
-        self._where = where
+        super().__init__(where)
         self._started: Optional[Started] = None
         self._indices = 0
         self._kind: Optional[_TextKind] = None  # of the open text, whose index this is:
@@ -61,24 +56,10 @@ class OllamaDecoder:
         self._held = ""  # the first half of a surrogate pair, waiting for the second
         self._ids = ReplyCallIds()
         self._has_calls = False
-        self._malformed = ""
 
-    def feed(self, message: Message) -> Iterator[StreamEvent]:
-        """The events of one line; nothing more after the one that says ``done``."""
-        if self.done:
-            return iter(())
-        if self._malformed:
-            raise not_json(self._malformed, self._where)
-        try:
-            line = json.loads(message.data)
-        except (ValueError, RecursionError):
-            # The last line of a stream may be cut; the next one shows that it is not.
-            self._malformed = message.data.strip()
-            return iter(())
-        if not isinstance(line, dict):
-            return iter(())
-        part = self._more_text(line)
-        return self._line(line) if part is None else iter((part,))
+    def _object(self, value: Dict[str, Any], event: str) -> Iterator[StreamEvent]:
+        part = self._more_text(value)
+        return self._line(value) if part is None else iter((part,))
 
     def feed_whole(self, value: Any) -> Iterator[StreamEvent]:
         """The events of a reply that was not streamed: the same as if it had been."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Dict, Iterator, Mapping, Optional
 
 from jpq.errors import ErrorKind, StreamError
 from jpq.events.parts import (
@@ -13,7 +12,6 @@ from jpq.events.parts import (
     STOP,
     TOOL_CALLS,
     Finished,
-    KeepAlive,
     MessageDelta,
     Metered,
     Part,
@@ -33,48 +31,34 @@ from jpq.provider.openai_chat_fields import (
     reasoning_text,
 )
 from jpq.provider.surrogates import has_surrogates
-from jpq.provider.wire_reply import no_answer, not_json, word
-from jpq.wire.message import Message
+from jpq.provider.wire_decoder import JsonDecoder
+from jpq.provider.wire_reply import no_answer, word
 
-_DONE = "[DONE]"
 # The field of a delta that goes on with an open text of each kind.
 _FIELDS_OF = {MessageDelta: ("content",), ReasoningDelta: REASONING_FIELDS}
 
 
-class ChatDecoder:
-    """Decodes one reply (see ``jpq.provider.base.Decoder``).
-
-    ``where`` names the provider in errors. docs/providers.md lists what is decided here.
-    """
+class ChatDecoder(JsonDecoder):
+    """Decodes one reply."""
 
     def __init__(self, where: str = "") -> None:
-        self.ending = False
-        self.done = False
-        self._where = where
+        super().__init__(where)
         self._open = OpenBlocks()
         self._started: Optional[Started] = None
         self._usage: Optional[Usage] = None
         self._refused = False
         self._reason = ""  # the provider's words for how the answer ended
         self._native = ""
-        self._malformed = ""
 
-    def feed(self, message: Message) -> Iterator[StreamEvent]:
-        """The events of one message; nothing more after ``[DONE]``."""
-        if self.done:
-            return iter(())
-        if self._malformed:
-            raise not_json(self._malformed, self._where)
-        try:
-            chunk = json.loads(message.data)
-        except (ValueError, RecursionError):
-            return self._other(message)
-        if not isinstance(chunk, dict):
-            return self._not_a_chunk(chunk, message.event)
-        part = self._more_text(chunk)
-        if part is not None and not message.event:
-            return iter((part,))
-        return self._chunk(chunk, message.event)
+    def _object(self, value: Dict[str, Any], event: str) -> Iterator[StreamEvent]:
+        part = None if event else self._more_text(value)
+        return self._chunk(value, event) if part is None else iter((part,))
+
+    def _is_error(self, value: Mapping[str, Any]) -> bool:
+        return _is_error(value)
+
+    def _end_mark(self) -> Iterator[StreamEvent]:
+        return self._end(STOP)
 
     def feed_whole(self, value: Any) -> Iterator[StreamEvent]:
         """The events of a reply that was not streamed: the same as if it had been."""
@@ -84,7 +68,7 @@ class ChatDecoder:
         if whole:
             yield from self._chunk({**value, "choices": whole}, "")
         else:
-            yield from self._not_a_chunk(value, "")
+            yield from self._no_object(value, "")
             raise no_answer(self._where, "an OpenAI-compatible API")
         yield from self._end(STOP)
 
@@ -100,9 +84,10 @@ class ChatDecoder:
 
         What it declines is taken apart by ``_chunk``, to the same effect in more time.
         """
-        if self._open.text is None:
+        opened = self._open.text
+        if opened is None:
             return None
-        kind, index = self._open.text
+        kind, index = opened
         try:
             (choice,) = chunk["choices"]
             delta = choice["delta"]
@@ -123,27 +108,6 @@ class ChatDecoder:
         if type(text) is not str or (not text.isascii() and has_surrogates(text)):
             return None
         return Part(index, kind(text))
-
-    def _other(self, message: Message) -> Iterator[StreamEvent]:
-        """A message that is not JSON."""
-        data = message.data.strip()
-        if message.event == "error":
-            raise from_error_object(data, where=self._where)
-        if data == _DONE:
-            yield from self._end(STOP)
-        elif data.startswith(":"):
-            yield KeepAlive()  # a gateway passed a comment on as data
-        elif data and not self.ending:
-            # The last message of a stream may be cut; the next one shows that it is not.
-            self._malformed = data
-
-    def _not_a_chunk(self, value: Any, event: str) -> Iterator[StreamEvent]:
-        """JSON, but no object: it matters only as an error."""
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            value = value[0]  # Google's endpoint wraps its errors in a list
-        if event == "error" or (isinstance(value, dict) and _is_error(value)):
-            raise from_error_object(value, where=self._where)
-        return iter(())
 
     def _chunk(self, chunk: Mapping[str, Any], event: str) -> Iterator[StreamEvent]:
         failure: Any = chunk if event == "error" or _is_error(chunk) else None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Dict, Iterator, Mapping, Optional
 
 from jpq.events.parts import (
     CONTENT_FILTER,
@@ -22,10 +21,9 @@ from jpq.events.usage import Usage
 from jpq.provider.failure import from_error_object
 from jpq.provider.openai_responses_item import STEMS
 from jpq.provider.openai_responses_items import OutputItems
-from jpq.provider.wire_reply import count, no_answer, not_json, word
-from jpq.wire.message import Message
+from jpq.provider.wire_decoder import JsonDecoder
+from jpq.provider.wire_reply import count, no_answer, word
 
-_DONE = "[DONE]"  # sent by OpenRouter, after the end of the response
 _WRITING = frozenset(f"{stem}.{end}" for stem in STEMS for end in ("delta", "done"))
 _ENDINGS = ("completed", "incomplete", "failed", "cancelled")
 _END_EVENTS = {f"response.{status}": status for status in _ENDINGS}
@@ -39,45 +37,30 @@ _INCOMPLETE = {
 }
 
 
-class ResponsesDecoder:
-    """Decodes one reply (see ``jpq.provider.base.Decoder``).
-
-    ``where`` names the provider in errors. docs/providers.md lists what is decided here.
-    """
+class ResponsesDecoder(JsonDecoder):
+    """Decodes one reply."""
 
     def __init__(self, where: str = "") -> None:
-        self.ending = False
-        self.done = False
-        self._where = where
+        super().__init__(where)
         self._items = OutputItems()
         self._started: Optional[Started] = None
         self._usage: Optional[Usage] = None
-        self._malformed = ""
 
-    def feed(self, message: Message) -> Iterator[StreamEvent]:
-        """The events of one message; nothing more after the end of the response."""
-        if self.done:
-            return iter(())
-        if self._malformed:
-            raise not_json(self._malformed, self._where)
-        try:
-            chunk = json.loads(message.data)
-        except (ValueError, RecursionError):
-            return self._other(message)
-        if not isinstance(chunk, dict):
-            return self._not_an_event(chunk, message.event)
-        if message.event != "error":
-            event = self._items.plain_delta(chunk)
-            if event is not None:
-                return iter((event,))
-        return self._event(chunk, message.event)
+    def _object(self, value: Dict[str, Any], event: str) -> Iterator[StreamEvent]:
+        said = None if event == "error" else self._items.plain_delta(value)
+        return self._event(value, event) if said is None else iter((said,))
+
+    def _end_mark(self) -> Iterator[StreamEvent]:
+        """OpenRouter's, behind the end of the response; before it, the answer was cut."""
+        yield from self.close()
+        self.done = True
 
     def feed_whole(self, value: Any) -> Iterator[StreamEvent]:
         """The events of a reply that was not streamed: the same as if it had been."""
         status = word(value, "status") if isinstance(value, dict) else ""
         has_output = isinstance(value, dict) and isinstance(value.get("output"), list)
         if not has_output and status not in _ENDINGS:
-            yield from self._not_an_event(value, "")
+            yield from self._no_object(value, "")
             raise no_answer(self._where, "a server with the Responses API")
         yield from self._about(value)
         yield from self._end(value, status or "completed")
@@ -89,26 +72,6 @@ class ResponsesDecoder:
             yield Finished(INTERRUPTED)
 
     # What a message is
-
-    def _other(self, message: Message) -> Iterator[StreamEvent]:
-        """A message that is not JSON."""
-        data = message.data.strip()
-        if message.event == "error":
-            raise from_error_object(data, where=self._where)
-        if data == _DONE:
-            yield from self.close()  # the response never said how it ended
-            self.done = True
-        elif data.startswith(":"):
-            yield KeepAlive()  # a gateway passed a comment on as data
-        elif data:
-            # The last message of a stream may be cut; the next one shows that it is not.
-            self._malformed = data
-
-    def _not_an_event(self, value: Any, event: str) -> Iterator[StreamEvent]:
-        """JSON, but no event: it matters only as an error."""
-        if event == "error" or (isinstance(value, dict) and value.get("error")):
-            raise from_error_object(value, where=self._where)
-        return iter(())
 
     def _event(self, chunk: Mapping[str, Any], name: str) -> Iterator[StreamEvent]:
         type = word(chunk, "type") or name
