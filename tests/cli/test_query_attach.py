@@ -82,6 +82,7 @@ def test_the_conversation_holds_what_was_attached(tmp_path: Any) -> None:
         ("paper.pdf", PDF, ("paper.pdf", "cannot be sent", "takes text, png")),
         ("big.txt", b"x" * 15_000_001, ("larger than 15 MB",)),
     ],
+    ids=["archive", "blank", "pdf", "large"],
 )
 def test_what_cannot_be_sent_is_refused_before_anything_is(
     tmp_path: Any, name: str, data: bytes, words: Any
