@@ -91,6 +91,13 @@ def test_ascii_marks():
     assert seen.startswith("* a\n* [x] b\n\n| c\n\n" + "-" * 72 + "\n\nd | e\n--+--\nf | g\n")
 
 
+def test_signs_that_ascii_lacks():
+    seen = shown(
+        "\u201cIt\u2019s\u201d \u2014 a \u2192 b\u2026 \u00e9", look=Look(encoding="ascii")
+    )
+    assert seen == '"It\'s" -- a -> b... ?\n'
+
+
 def test_styles_are_set_and_reset_within_the_line():
     seen = shown("# T\n\n**a *b*** `c`\n\n> **d\n> e**", look=COLOURS)
     assert seen == (
@@ -195,7 +202,7 @@ def test_code_in_a_list_is_indented_with_it():
 
 def test_a_fence_within_a_longer_fence():
     text = "````\n```\n~~~\n````\n*a*"
-    assert shown(text) == "```\n```\n~~~\n```\n\na\n"
+    assert shown(text) == "````\n```\n~~~\n````\n\na\n"
 
 
 def test_code_comes_line_by_line():

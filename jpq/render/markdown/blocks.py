@@ -180,7 +180,7 @@ class BlockScanner:
             self._emit("rule")
         elif line.kind == FENCE:
             self._leaf = Code(line.found)
-            self._emit("code", line.found.info)
+            self._emit("code", line.found)
         elif line.kind == HTML:
             self._leaf = Html(line.found)
             self._emit("html")

@@ -15,6 +15,24 @@ from jpq.render.theme import Look
 # What is not decided after so long is shown as what it looks like.
 HELD_S = 1.0
 
+# Signs that models like, for terminals without them.
+_IN_ASCII = str.maketrans(
+    {
+        "\u2018": "'",
+        "\u2019": "'",
+        "\u201c": '"',
+        "\u201d": '"',
+        "\u2010": "-",
+        "\u2011": "-",
+        "\u2013": "-",
+        "\u2014": "--",
+        "\u2026": "...",
+        "\u2192": "->",
+        "\u2022": "*",
+        "\u00a0": " ",
+    }
+)
+
 Clock = Callable[[], float]
 
 
@@ -98,10 +116,16 @@ class MarkdownFormatter:
         self._expiry: Optional[int] = None
         self._due = None
 
+    def _encodable(self, text: str) -> str:
+        encoding = self._look.encoding
+        if encoding == "ascii":
+            text = text.translate(_IN_ASCII)
+        return text.encode(encoding, "replace").decode(encoding)
+
     def _read(self, text: str) -> None:
         """Scan ``text`` line by line, and let no block wait longer than HELD_BOUND characters."""
         if not self._look.unicode:  # so that what is replaced has the width of its replacement
-            text = text.encode(self._look.encoding, "replace").decode(self._look.encoding)
+            text = self._encodable(text)
         at = 0
         while at < len(text):
             newline = text.find("\n", at)

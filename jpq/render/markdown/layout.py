@@ -13,6 +13,7 @@ from jpq.render.markdown.inline import InlineText
 from jpq.render.markdown.marks import Marks
 from jpq.render.markdown.references import References
 from jpq.render.markdown.spans import ADDRESS, HARD_BREAK, SOFT_BREAK, TEXT, Span, parse_spans
+from jpq.render.markdown.starts import Fence
 from jpq.render.markdown.table import TableText, words_of
 from jpq.render.markdown.verbatim import Verbatim
 from jpq.render.theme import CODE, HEADING, HTML, LINK, MARK, PLAIN, TITLE, Look
@@ -216,9 +217,9 @@ class Layout:
         self.ink.text(mark * max(3, min(columns, _LONGEST_RULE) - start), MARK)
         self.ink.newline()
 
-    def _code(self, info: Optional[str]) -> None:
+    def _code(self, fence: Optional[Fence]) -> None:
         self._frames.separate()
-        self._verbatim.begin_code(info)
+        self._verbatim.begin_code(fence)
 
     def _code_end(self) -> None:
         self._verbatim.end_code()

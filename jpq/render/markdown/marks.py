@@ -11,7 +11,7 @@ class Marks(NamedTuple):
     """What stands before, between and around the text.
 
     ``code`` encloses code within a line, ``levels`` stand before headings; both are empty
-    where colours tell them.
+    where colours tell them. ``fence`` stands around blocks of code in place of their own.
     """
 
     bullets: Tuple[str, ...]
@@ -22,10 +22,10 @@ class Marks(NamedTuple):
     crossing: str
     open_task: str
     done_task: str
-    fence: str
     code: str
     level: str
     number: str = "{}. "
+    fence: str = ""
     address: Tuple[str, str] = (" (", ")")
     html: Tuple[str, str] = ("", "")
 
@@ -43,7 +43,6 @@ def marks_of(look: Look) -> Marks:
             crossing="\u253c",
             open_task="\u2610",
             done_task="\u2611",
-            fence="```",
             code=code,
             level=level,
         )
@@ -56,7 +55,6 @@ def marks_of(look: Look) -> Marks:
         crossing="+",
         open_task="[ ]",
         done_task="[x]",
-        fence="```",
         code=code,
         level=level,
     )

@@ -8,8 +8,10 @@ from typing import Any, Callable, List, Optional
 
 from jpq.render.markdown.ink import Ink
 from jpq.render.markdown.marks import Marks
+from jpq.render.markdown.starts import Fence
 from jpq.render.theme import CODE, HTML, MARK, PLAIN, Look
 
+_FENCE = "```"
 _LANGUAGE = re.compile(r"[\w+#.-]{1,40}")
 
 
@@ -28,12 +30,14 @@ class Verbatim:
         self._begin_line = begin_line
         self._highlighter: Any = None
         self._style = PLAIN
+        self._mark = _FENCE
         self._parts: List[str] = []
         self._in_line = False  # the beginning of a line was released
 
-    def begin_code(self, info: Optional[str]) -> None:
-        """Code; ``info`` is what stands behind its fence, None where it has none."""
-        language = _language(info or "")
+    def begin_code(self, fence: Optional[Fence]) -> None:
+        """Code; ``fence`` is None where it is only indented."""
+        language = _language(fence.info) if fence else ""
+        self._mark = self._marks.fence or (fence.mark if fence else _FENCE)
         self._highlighter = None
         if language and self._look.colours:
             # Loaded here as only answers with code need it, and it loads pygments.
@@ -88,7 +92,7 @@ class Verbatim:
 
     def _fence(self, language: str) -> None:
         self._begin_line(False)
-        self._ink.text(self._marks.fence + language, MARK)
+        self._ink.text(self._mark + language, MARK)
         self._ink.newline()
 
 
