@@ -1,4 +1,4 @@
-"""Starts one child apart from jpq: its own session, no terminal, nothing to type, no API keys."""
+"""Starts one child apart from jpq: its own session, no terminal, nothing to type."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
-
-from jpq.provider.rows import ROWS
+from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 
 class Launch(NamedTuple):
@@ -24,17 +22,6 @@ class Launch(NamedTuple):
 
 class CannotStart(Exception):
     """The child cannot be started; the text says why, as a sentence."""
-
-
-def environment_without_keys(
-    environ: Mapping[str, str], more_names: Iterable[str] = ()
-) -> Dict[str, str]:
-    """``environ`` without the variables that hold API keys of the built-in providers, and
-    without ``more_names``: those that the configuration names."""
-    names = {name.upper() for name in more_names}
-    for row in ROWS:
-        names.update(name.upper() for name in (row.key_env, *row.other_key_envs) if name)
-    return {name: value for name, value in environ.items() if name.upper() not in names}
 
 
 def start(launch: Launch, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -15,7 +15,7 @@ from jpq.interrupt.cancel import CancelToken
 from jpq.tools import process
 from jpq.tools.capture import Capture
 from jpq.tools.process import ProcessEnded, Times, run_process
-from jpq.tools.process_start import CannotStart, Launch, environment_without_keys
+from jpq.tools.process_start import CannotStart, Launch
 from jpq.tools.process_tree import MARK_VARIABLE, group_members
 
 QUICK = Times(term_s=0.3, kill_s=2.0, drain_s=0.1)
@@ -288,9 +288,3 @@ def test_ps_tells_a_group_where_there_is_no_proc() -> None:
         assert group_members(child.pid) == [(child.pid, "sleep 300")]
         child.kill()
     assert group_members(child.pid) == []
-
-
-def test_keys_are_taken_out_of_the_environment() -> None:
-    environ = {"OPENAI_API_KEY": "a", "google_api_key": "b", "MY_KEY": "c", "PATH": "d"}
-    kept = environment_without_keys(environ, ["MY_KEY"])
-    assert kept == {"PATH": "d"}
