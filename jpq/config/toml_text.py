@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from typing import Any, Dict, Iterator, List, Match, NamedTuple, Optional, Tuple
@@ -43,11 +44,17 @@ def parse_value(text: str) -> Any:
 def line_of(text: str, path: Path) -> Optional[int]:
     """The line, counted from 1, where ``path`` or the table around it is set."""
     best: Optional[Statement] = None
-    for statement in statements(text):
+    for statement in _kept_statements(text):
         shared = statement.path
         if shared == path[: len(shared)] and (best is None or len(shared) >= len(best.path)):
             best = statement
     return best.first + 1 if best else None
+
+
+# Whoever asks for one setting of a file often asks for all of them.
+@functools.lru_cache(maxsize=2)
+def _kept_statements(text: str) -> Tuple[Statement, ...]:
+    return tuple(statements(text))
 
 
 def statements(text: str) -> Iterator[Statement]:
@@ -73,9 +80,15 @@ _PART = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\]|\\.)*\"|'[^']*')"
 _KEY = rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*="  # compiled when first used
 
 
+# One of these is in the last line of every statement that has several.
+_CLOSING = ('"""', "'''", "]", "}")
+
+
 def _end(lines: List[str], first: int) -> int:
     """The end of the statement that begins at ``first``: the shortest text that is valid TOML."""
     for end in range(first + 1, len(lines) + 1):
+        if end > first + 1 and not any(mark in lines[end - 1] for mark in _CLOSING):
+            continue  # or a long text would be parsed once for each of its lines
         if loaded("\n".join(lines[first:end])) is not None:
             return end
     return first + 1

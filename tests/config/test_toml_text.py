@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +53,16 @@ a = 1
 def test_a_setting_is_found_on_its_line(path, line) -> None:
     assert line_of(TEXT, path) == line
     assert line_of(TEXT.replace("\n", "\r\n"), path) == line
+
+
+def test_finding_all_settings_of_a_long_file_takes_no_time() -> None:
+    """A prompt of a few hundred lines beside a few dozen tools kept `config show` for minutes."""
+    tables = "".join(f"[tools.t{number}]\nrun = 'ask'\n" for number in range(200))
+    text = 'system = """\n' + "a line of a long prompt\n" * 5000 + f'"""\n{tables}'
+    begun = time.process_time()
+    lines = [line_of(text, ("tools", f"t{number}", "run")) for number in range(200)]
+    assert lines == [5004 + 2 * number for number in range(200)]
+    assert time.process_time() - begun < 2
 
 
 @pytest.mark.parametrize(
