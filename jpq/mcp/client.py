@@ -7,59 +7,29 @@ with Client(StdioTransport(["npx", "-y", "@modelcontextprotocol/server-everythin
 from __future__ import annotations
 
 import threading
-import time
-from typing import Any, Iterable, List, Mapping, NamedTuple, Optional
+from typing import Any, Iterable, List, Mapping, Optional
 
-from jpq import __version__
-from jpq.interrupt.cancel import CancelToken
-from jpq.mcp.era import Greeting, Server
-from jpq.mcp.failure import McpError, McpSessionLost
+from jpq.mcp.connection import PLAIN, TIMEOUT_S, Call, Connection
+from jpq.mcp.failure import McpError
 from jpq.mcp.headers import header_parameters
 from jpq.mcp.host import Host
-from jpq.mcp.link import Link, OnProgress
 from jpq.mcp.protocol import (
     HEADER_MISMATCH,
-    LOG_MESSAGE,
-    META,
     TOOLS_CHANGED,
+    URL_ELICITATION_REQUIRED,
     Json,
-    encode,
     table,
-    text_of,
 )
 from jpq.mcp.transport import Log, Transport
 
-CLIENT_INFO = {"name": "jpq", "version": __version__}
-TIMEOUT_S = 60.0
-LOG_LEVEL = "info"
+__all__ = ["Call", "Client"]
 
-# A server that keeps asking for input, or whose lists never end, is stopped there.
-_MAX_ROUNDS = 16
+# A server whose lists never end is stopped there.
 _MAX_PAGES = 1000
-_FIRST_PAUSE_S = 0.2  # before a request is repeated for which nothing was to be answered
 
 
-class Call(NamedTuple):
-    """How one request is waited for.
-
-    ``timeout_s`` None waits as long as it takes. ``cancel`` gives the request up.
-    ``host`` answers what the server asks because of it.
-    """
-
-    timeout_s: Optional[float] = TIMEOUT_S
-    cancel: Optional[CancelToken] = None
-    on_progress: Optional[OnProgress] = None
-    host: Optional[Host] = None
-
-
-_PLAIN = Call()
-
-
-class Client:
-    """A connection to one server. ``connect`` and ``close`` on one thread, the rest on any.
-
-    Every method raises McpError. ``version`` holds the client to one revision.
-    """
+class Client(Connection):
+    """What servers offer: tools, resources, prompts. Any thread; raises McpError."""
 
     def __init__(
         self,
@@ -69,64 +39,13 @@ class Client:
         log: Log = lambda line: None,
         version: Optional[str] = None,
     ) -> None:
-        self._transport = transport
-        self._host = Host() if host is None else host
-        self._log = log
-        self._version = version
-        self._link = Link(transport, self._host, self._notified, log)
+        super().__init__(transport, host, log=log, version=version)
         self._lock = threading.Lock()  # guards _tools
         self._tools: Optional[List[Json]] = None
-        self._renewing = threading.Lock()  # one new session is enough for all calls that lost it
-        self.server = Server("", False, {}, {})
 
     def __enter__(self) -> Client:
         self.connect()
         return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    @property
-    def closed(self) -> bool:
-        """Whether the connection is gone."""
-        return self._link.lost_error is not None
-
-    @property
-    def where(self) -> str:
-        """The server's name for people."""
-        return self._transport.where
-
-    def connect(self, timeout_s: float = TIMEOUT_S) -> None:
-        """Start the server, or reach it, and agree on how to speak. Closes after a failure."""
-        try:
-            self._transport.start(self._link)
-            self._greet(self._version, timeout_s)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Disconnect; what waits is told. May be called again."""
-        self._link.close()
-        self._transport.close()
-
-    def request(self, method: str, params: Mapping[str, Any], call: Call = _PLAIN) -> Json:
-        """The result of a request, after as many rounds of input as the server wants."""
-        sent = dict(params)
-        for round in range(_MAX_ROUNDS):
-            result = self._round(method, sent, call)
-            kind = result.get("resultType", "complete")
-            if kind == "complete":
-                return result
-            if kind != "input_required":
-                raise self._odd(f"a result of the unknown type {kind!r}")
-            answers = self._answers(table(result.get("inputRequests")), call)
-            if not answers:
-                self._pause(_FIRST_PAUSE_S * 2 ** min(round, 6), call)
-            sent = {**params, "inputResponses": answers}
-            if "requestState" in result:
-                sent["requestState"] = result["requestState"]
-        raise self._odd(f"a question again after {_MAX_ROUNDS} answers to {method}")
 
     def tools(self) -> List[Json]:
         """The tools as the server describes them; asked for again once they have changed.
@@ -142,18 +61,19 @@ class Client:
         return known
 
     def call_tool(
-        self, name: str, arguments: Optional[Mapping[str, Any]] = None, call: Call = _PLAIN
+        self, name: str, arguments: Optional[Mapping[str, Any]] = None, call: Call = PLAIN
     ) -> Json:
         """Call a tool: ``{"content", "structuredContent", "isError"}``."""
         params = {"name": name, "arguments": dict(arguments or {})}
         try:
             return self.request("tools/call", params, call)
         except McpError as error:
-            if error.code != HEADER_MISMATCH or not self._transport.http:
+            if error.code == HEADER_MISMATCH and self._transport.http:
+                # Which arguments are wanted in headers has changed.
+                self._forget_tools()
+                self.tools()
+            elif error.code != URL_ELICITATION_REQUIRED or not self._visited(error, call):
                 raise
-        # Which arguments are wanted in headers has changed.
-        self._forget_tools()
-        self.tools()
         return self.request("tools/call", params, call)
 
     def resources(self) -> List[Json]:
@@ -164,7 +84,7 @@ class Client:
         """Patterns of addresses that can be read."""
         return self._pages("resources/templates/list", "resourceTemplates")
 
-    def read_resource(self, uri: str, call: Call = _PLAIN) -> List[Json]:
+    def read_resource(self, uri: str, call: Call = PLAIN) -> List[Json]:
         """The contents of a resource: ``{"uri", "mimeType", "text" or "blob"}`` each."""
         contents = self.request("resources/read", {"uri": uri}, call).get("contents")
         return _tables(contents)
@@ -174,7 +94,7 @@ class Client:
         return self._pages("prompts/list", "prompts")
 
     def get_prompt(
-        self, name: str, arguments: Optional[Mapping[str, str]] = None, call: Call = _PLAIN
+        self, name: str, arguments: Optional[Mapping[str, str]] = None, call: Call = PLAIN
     ) -> Json:
         """A prompt with its arguments filled in: ``{"description", "messages"}``."""
         params = {"name": name, "arguments": dict(arguments or {})}
@@ -192,51 +112,20 @@ class Client:
         method = "server/discover" if self.server.modern else "ping"
         self._round(method, {}, Call(timeout_s))
 
-    def _greet(self, version: Optional[str], timeout_s: float) -> None:
-        greeting = Greeting(
-            self._link,
-            self._transport,
-            CLIENT_INFO,
-            self._host.capabilities(),
-            self._modern_meta,
-            time.monotonic() + timeout_s,
-        )
-        self.server = greeting.greet(version)
-        self._begin_to_listen()
+    def notified(self, method: str, params: Json) -> None:
+        """The server says something. A transport's thread."""
+        if method == TOOLS_CHANGED:
+            self._forget_tools()
+        super().notified(method, params)
 
-    def _round(self, method: str, params: Mapping[str, Any], call: Call) -> Json:
-        try:
-            return self._sent(method, params, call)
-        except McpSessionLost as lost:
-            with self._renewing:
-                if self._transport.forget(lost.session):
-                    self._greet(self.server.version, TIMEOUT_S)
-            return self._sent(method, params, call)
-
-    def _sent(self, method: str, params: Mapping[str, Any], call: Call) -> Json:
-        meta = self._modern_meta(self.server.version) if self.server.modern else {}
-        sent = {**params, "_meta": {**meta, **table(params.get("_meta"))}} if meta else params
-        pending = self._link.begin(method, sent, host=call.host, on_progress=call.on_progress)
-        return self._link.wait(pending, call.timeout_s, call.cancel)
-
-    def _modern_meta(self, version: str) -> Json:
-        return {
-            META + "protocolVersion": version,
-            META + "clientInfo": CLIENT_INFO,
-            META + "clientCapabilities": self._host.capabilities(),
-            META + "logLevel": LOG_LEVEL,
-        }
-
-    def _answers(self, asked: Json, call: Call) -> Json:
-        """Our answers to what the server wants to know before it goes on."""
+    def _visited(self, error: McpError, call: Call) -> bool:
+        """Whether the person has been to the pages that an older server wants visited."""
+        wanted = _tables(table(error.data).get("elicitations"))
         host = call.host or self._host
-        return {
-            key: host.answer(text_of(table(each).get("method")), table(table(each).get("params")))
-            for key, each in asked.items()
-        }
-
-    def _pause(self, seconds: float, call: Call) -> None:
-        (call.cancel or CancelToken()).wait(seconds)
+        return bool(wanted) and all(
+            host.answer("elicitation/create", {"mode": "url", **each}).get("action") == "accept"
+            for each in wanted
+        )
 
     def _pages(self, method: str, key: str) -> List[Json]:
         found: List[Json] = []
@@ -249,7 +138,7 @@ class Client:
             if not isinstance(cursor, str) or cursor in seen:
                 return found
             seen.add(cursor)
-        raise self._odd(f"a list without end for {method}")
+        raise self.odd(f"a list without end for {method}")
 
     def _usable(self, tool: Json) -> bool:
         name = tool.get("name")
@@ -266,33 +155,9 @@ class Client:
         self._transport.mirror(name, marks)
         return True
 
-    def _begin_to_listen(self) -> None:
-        """Hear of changes, where the server tells them, and of its log."""
-        server = self.server
-        try:
-            if server.modern and server.has("tools", "listChanged"):
-                wanted = {"notifications": {"toolsListChanged": True}}
-                meta = self._modern_meta(server.version)
-                self._link.begin("subscriptions/listen", {**wanted, "_meta": meta})
-            elif not server.modern and server.has("logging"):
-                self._link.begin("logging/setLevel", {"level": LOG_LEVEL})
-        except McpError as error:
-            self._log(f"it cannot be listened to: {error.message}")
-
-    def _notified(self, method: str, params: Json) -> None:
-        if method == TOOLS_CHANGED:
-            self._forget_tools()
-        elif method == LOG_MESSAGE:
-            data = params.get("data")
-            text = data if isinstance(data, str) else encode({"data": data}).decode()
-            self._log(f"{params.get('level')}: {text}")
-
     def _forget_tools(self) -> None:
         with self._lock:
             self._tools = None
-
-    def _odd(self, what: str) -> McpError:
-        return McpError(f"The server sent {what}.", where=self.where)
 
 
 def _tables(value: Any) -> List[Json]:

@@ -53,6 +53,7 @@ class StdioTransport(Transport):
         self._log = log
         self._notice = log if notice is None else notice
         self._grace = grace
+        self._lock = threading.Lock()  # held while it starts; guards _process and _closing
         self._process: Optional[ServerProcess] = None
         self._receiver: Optional[Receiver] = None
         self._outgoing: queue.SimpleQueue[Optional[bytes]] = queue.SimpleQueue()
@@ -70,16 +71,15 @@ class StdioTransport(Transport):
     def start(self, receiver: Receiver) -> None:
         """Start the process. Raises McpUnreachable."""
         self._receiver = receiver
-        try:
-            self._process = ServerProcess(self._command, self._environ, self._cwd, self._grace)
-        except McpError as error:
-            error.where = self.where
-            raise
-        for body in (self._read, self._drain, self._write):
-            name = f"jpq-mcp-{body.__name__.strip('_')}"
-            thread = threading.Thread(target=body, name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        with self._lock:
+            if self._closing:
+                raise McpClosed("The server was closed.", where=self.where)
+            try:
+                self._process = ServerProcess(self._command, self._environ, self._cwd, self._grace)
+            except McpError as error:
+                error.where = self.where
+                raise
+            self._begin_threads()
 
     def exchange(self, message: Json) -> None:
         """Hand a request to the writer."""
@@ -109,8 +109,9 @@ class StdioTransport(Transport):
 
     def close(self) -> None:
         """Close its input, and end what does not end by itself."""
-        process, self._process = self._process, None
-        self._closing = True
+        with self._lock:
+            process, self._process = self._process, None
+            self._closing = True
         if process is None:
             return
         self._outgoing.put(None)
@@ -127,9 +128,14 @@ class StdioTransport(Transport):
 
     # The threads.
 
-    def _write(self) -> None:
-        assert self._process is not None
-        descriptor = self._process.stdin
+    def _begin_threads(self) -> None:
+        for body in (self._read, self._drain, self._write):
+            name = f"jpq-mcp-{body.__name__.strip('_')}"
+            thread = threading.Thread(target=body, args=(self._process,), name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _write(self, process: ServerProcess) -> None:
         while True:
             data = self._outgoing.get()
             if data is None:
@@ -137,13 +143,13 @@ class StdioTransport(Transport):
             try:
                 view = memoryview(data)
                 while view:
-                    view = view[os.write(descriptor, view) :]
+                    view = view[os.write(process.stdin, view) :]
             except OSError:
                 return  # it has ended or closed its input, which the reader tells
 
-    def _read(self) -> None:
-        process, receiver = self._process, self._receiver
-        assert process is not None and receiver is not None
+    def _read(self, process: ServerProcess) -> None:
+        receiver = self._receiver
+        assert receiver is not None
         try:
             too_long = self._read_lines(process, receiver)
         except BaseException as error:  # a thread's top: who waits is told
@@ -195,9 +201,7 @@ class StdioTransport(Transport):
         if self._strays == 1:
             self._notice(f"{self.where} prints what is no message, which is passed over: {text}")
 
-    def _drain(self) -> None:
-        process = self._process
-        assert process is not None
+    def _drain(self, process: ServerProcess) -> None:
         held = b""
         try:
             while True:
