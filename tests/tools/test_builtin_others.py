@@ -57,22 +57,18 @@ def test_a_line_is_the_shell_s_and_shown_as_it_will_run() -> None:
     assert shell.command_line({"command": line}) == line
 
 
-def test_an_argv_is_read_by_no_shell() -> None:
+def test_arguments_are_read_by_no_shell() -> None:
     shell = builtin(ShellTool, env={"LANG": "C"}, cwd="/tmp")
-    argv = ["printf", "%s|", "a b", "$HOME", ";"]
-    assert call(shell, argv=argv).content == "a b|$HOME|;|"
-    assert shell.preview({"argv": argv}) == "$ printf '%s|' 'a b' '$HOME' ';'\nin /tmp"
-    assert shell.command_line({"argv": argv}) == argv
+    arguments = {"command": "printf", "args": ["%s|", "a b", "$HOME", ";"]}
+    assert call(shell, **arguments).content == "a b|$HOME|;|"
+    assert shell.preview(arguments) == "$ printf '%s|' 'a b' '$HOME' ';'\nin /tmp"
+    assert shell.command_line(arguments) == ["printf", "%s|", "a b", "$HOME", ";"]
+    assert shell.command_line({"command": "ls", "args": []}) == ["ls"]
 
 
-@pytest.mark.parametrize("arguments", [{}, {"command": " "}, {"command": "ls", "argv": ["ls"]}])
-def test_one_of_both_is_needed(arguments: Any) -> None:
-    shell = builtin(ShellTool)
-    assert call(shell, **arguments) == ToolOutput(
-        "Not run: give either command or argv.", is_error=True
-    )
-    assert shell.command_line(arguments) is None
-    assert "neither command nor argv" in shell.preview(arguments)
+def test_without_arguments_a_program_with_a_blank_is_not_there() -> None:
+    output = call(builtin(ShellTool), command="ls -l", args=[])
+    assert output == ToolOutput("Not run: There is no program 'ls -l'.", is_error=True)
 
 
 def test_a_failing_line_says_how() -> None:

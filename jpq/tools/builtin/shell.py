@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from typing import Any, List, Mapping, Optional
+from typing import Any, Mapping
 
 from jpq.interrupt.cancel import CancelToken
 from jpq.tools.command import command_preview, run_to_output
@@ -14,11 +14,15 @@ from jpq.tools.process_start import Launch
 from jpq.tools.schema import json_schema
 
 _PARAMETERS = {
-    "command": {"type": "string", "description": "one line for the shell"},
-    "argv": {
+    "command": {
+        "type": "string",
+        "description": "one line for the shell; with args, the program to run instead",
+        "required": True,
+    },
+    "args": {
         "type": "array",
         "items": {"type": "string"},
-        "description": "instead of command: a program and its arguments, which no shell reads",
+        "description": "the program's arguments, which no shell reads",
     },
 }
 
@@ -32,32 +36,24 @@ class ShellTool(Tool):
     def describe(cls, name: str, settings: Mapping[str, Any], cwd: str) -> Description:
         return Description(
             f"Run a command in {_shell()}, without a terminal and with nothing to read from "
-            "stdin. Give either command or argv. What it leaves running in the background is "
-            "ended with it.",
+            "stdin. What it leaves running in the background is ended with it.",
             json_schema(_PARAMETERS, name),
         )
 
     def preview(self, arguments: Mapping[str, Any]) -> str:
         """The line as it will run."""
         line = self.command_line(arguments)
-        if line is None:
-            return "(neither command nor argv is given, or both)"
         shown = line if isinstance(line, str) else shlex.join(line)
         return command_preview(shown, self.spec.settings.get("cwd", "."))
 
-    def command_line(self, arguments: Mapping[str, Any]) -> Optional[CommandLine]:
-        """What the model chose to run; None where that is nothing or unclear."""
-        command: str = arguments.get("command", "")
-        argv: List[str] = arguments.get("argv", [])
-        if bool(command.strip()) == bool(argv):
-            return None
-        return command if command.strip() else argv
+    def command_line(self, arguments: Mapping[str, Any]) -> CommandLine:
+        """What the model chose to run."""
+        command: str = arguments["command"]
+        return [command, *arguments["args"]] if "args" in arguments else command
 
     def run(self, invocation: Invocation, cancel: CancelToken, progress: Progress) -> ToolOutput:
         """Run it to its end."""
         line = self.command_line(invocation.arguments)
-        if line is None:
-            return ToolOutput("Not run: give either command or argv.", is_error=True)
         argv = [_shell(), "-c", line] if isinstance(line, str) else list(line)
         environ = {**invocation.environ, **self.spec.settings.get("env", {})}
         launch = Launch(argv, invocation.cwd, environ)
