@@ -66,6 +66,8 @@ def from_metadata(metadata: Mapping[str, Any]) -> List[Attachment]:
     found = []
     for fields in stored if isinstance(stored, list) else ():
         values = [fields.get(n) if isinstance(fields, dict) else None for n in Attachment._fields]
-        if all(isinstance(value, str) for value in values) and values[1] and values[2]:
-            found.append(Attachment(*map(str, values)))
+        if all(isinstance(value, str) for value in values):
+            attached = Attachment(*map(str, values))
+            if attached.content or attached.kind == "text":
+                found.append(attached)
     return found

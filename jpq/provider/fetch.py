@@ -57,7 +57,18 @@ def fetch(
     Redirects are followed. Raises BadInputError where the server does not hand it out or it
     is larger than ``max_bytes``, StreamError where the server cannot be reached or is slow.
     """
-    wire, where = Wire(), shown(url)
+    where = shown(url)
+    try:
+        return _followed(url, transport, max_bytes, timeout_s, where)
+    except StreamError as error:
+        error.hint = "Check the URL, or fetch it yourself and attach the file."
+        raise
+
+
+def _followed(
+    url: str, transport: Transport, max_bytes: int, timeout_s: float, where: str
+) -> Fetched:
+    wire = Wire()
     with within(wire, timeout_s, "The attachment", where):
         for _ in range(_MAX_REDIRECTS + 1):
             request = HttpRequest(url, {}, {}, method="GET")

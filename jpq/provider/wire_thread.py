@@ -47,8 +47,8 @@ def check_attachments(attachments: Iterable[Attachment], row: ProviderRow, model
         if attached.kind != "text" and attached.kind not in kinds:
             raise BadInputError(
                 f"{model} cannot be sent {attached.name!r}: it takes {_listed(kinds)}.",
-                hint=f"Leave it out, or choose another model with -m. If {row.name} does take it: "
-                f"jpq config set providers.{row.name}.quirks.attachments '[\"{attached.kind}\"]'",
+                hint="Leave it out, or choose another model with -m. If this one does take it, "
+                "docs/providers.md tells how to say so (quirks attachments and text_only).",
             )
 
 
