@@ -29,7 +29,8 @@ class RunningTools:
     """Lines of the calls that run for more than a moment. Owned by the renderer thread.
 
     Where lines can be rewritten (``rewrite``) they move, and vanish when something else is
-    written; elsewhere each call is told of once, in words, with ``say``. Nothing is, unless ``enabled``.
+    written; elsewhere each call is told of once, in words, with ``say``. Unless ``enabled``
+    nothing is told.
     """
 
     def __init__(

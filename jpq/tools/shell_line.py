@@ -184,6 +184,8 @@ class _Reader:
             return self._expansion(char, quoted=False)
         if char == "\\":
             escaped = self._line[self._at + 1 : self._at + 2]
+            if not escaped:
+                raise _Unclear("it ends with a backslash")
             self._at += 2
             return ("" if escaped == "\n" else escaped), True
         self._at += 1
