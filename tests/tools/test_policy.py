@@ -140,7 +140,7 @@ def test_no_line_breaks_the_reader_or_hides_a_denied_command(text: str) -> None:
 
 
 # Says what a shell runs instead of running it.
-RECORDER = "git() { printf '%s\\0' git \"$@\"; printf '\\n'; }; rm() { printf 'rm\\n'; }; "
+RECORDER = "git() { printf '%s\\0' git \"$@\" END; }; rm() { printf 'rm\\0END\\0'; }; "
 PIECES = [
     "git log",
     "rm",
@@ -169,5 +169,5 @@ def test_a_real_shell_runs_nothing_but_what_was_allowed(pieces: List[str]) -> No
         return
     ran = subprocess.run(["/bin/sh", "-c", RECORDER + text], capture_output=True)
     assert b"not found" not in ran.stderr, (text, ran)  # a syntax error runs nothing
-    commands = [part for part in ran.stdout.decode().split("\0\n") if part]
-    assert [tuple(part.split("\0"))[:2] for part in commands] == [("git", "log")] * len(commands)
+    commands = [words.split("\0") for words in ran.stdout.decode().split("END\0") if words]
+    assert [words[:2] for words in commands] == [["git", "log"]] * len(commands)
