@@ -20,6 +20,7 @@ from jpq.tools.process_tree import MARK_VARIABLE, group_members
 
 QUICK = Times(term_s=0.3, kill_s=2.0, drain_s=0.1)
 WAIT_S = 10.0
+SLEEP = f"sleep 301.{os.getpid()}"  # this test's own, whatever else runs on the machine
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="written for a POSIX shell")
 
@@ -110,21 +111,18 @@ def test_a_background_child_that_holds_the_pipe_is_found_and_ended() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "setsid sleep 301 >/dev/null 2>&1 & echo $!",
-        "nohup setsid sleep 301 & echo $!",
-        "set -m; sleep 301 >/dev/null 2>&1 & echo $!",
-        "(setsid sh -c 'sleep 301 & wait' >/dev/null 2>&1 &); echo 0",
+        f"setsid {SLEEP} >/dev/null 2>&1 & echo $!",
+        f"nohup setsid {SLEEP} & echo $!",
+        f"set -m; {SLEEP} >/dev/null 2>&1 & echo $!",
+        f"(setsid sh -c '{SLEEP} & wait' >/dev/null 2>&1 &); echo 0",
     ],
+    ids=["own session", "nohup", "job control", "two levels"],
 )
 def test_who_leaves_the_group_or_the_session_is_found_too(line: str) -> None:
     ended = run(line)
     assert ended.survivors
     assert not alive(int(ended.captured.text.split()[-1]))
-    assert not [
-        m
-        for m in subprocess.check_output(["ps", "-A", "-o", "args="]).split(b"\n")
-        if m == b"sleep 301"
-    ]
+    assert SLEEP.encode() not in subprocess.check_output(["ps", "-A", "-o", "args="]).split(b"\n")
 
 
 def test_a_grandchild_that_shed_its_mark_is_left_but_not_waited_for() -> None:
