@@ -54,7 +54,7 @@ def assert_harmless(seen):
     assert "\x1b[8m" not in seen  # hidden text
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(TEXTS, st.lists(st.integers(0, 200), max_size=6), COLUMNS, LOOKS)
 def test_cuts_make_no_difference(text, cuts, columns, look):
     whole = shown(text, [], columns, look)
@@ -62,7 +62,7 @@ def test_cuts_make_no_difference(text, cuts, columns, look):
     assert shown(text, range(1, len(text)), columns, look) == whole
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(HOSTILE_TEXTS, COLUMNS, LOOKS, st.sampled_from(["strip", "visualize"]))
 def test_no_control_sequence_but_ours_gets_through(text, columns, look, mode):
     whole = shown(text, [], columns, look, mode)

@@ -317,13 +317,13 @@ def test_a_word_longer_than_the_line_is_not_broken():
     assert shown(f"see {url} there", 30) == f"see\n{url}\nthere\n"
 
 
-def test_a_resize_counts_from_the_next_block():
+def test_a_resize_counts_from_the_next_line():
     columns = [20]
     formatter = MarkdownFormatter(PLAIN, lambda: columns[0])
-    seen = formatter.feed("one two three four five six\n\n")
+    seen = formatter.feed("one two three four five ")
     columns[0] = 10
-    seen += formatter.feed("one two three four") + formatter.close()
-    assert seen == "one two three four\nfive six\n\none two\nthree four\n"
+    seen += formatter.feed("six seven eight nine") + formatter.close()
+    assert seen == "one two three four\nfive six seven eight\nnine\n"
 
 
 # When things are shown.

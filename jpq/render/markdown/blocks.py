@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List
 
 from jpq.render.markdown import starts
+from jpq.render.markdown.heading import HeadingText
 from jpq.render.markdown.lines import (
     BLANK,
     DELIMITERS,
@@ -55,9 +56,9 @@ class BlockScanner:
         self._held = ""  # the beginning of a line that is not decided
         self._kind = ""  # of the line, once that is decided
         self._waits_for_end = False
-        self._tail = ""  # the last characters: of a heading they may close it, of HTML end it
+        self._tail = ""  # the last characters of HTML, which may end it
         self._html_ends = False
-        self._in_heading = False  # some of its text was emitted
+        self._heading = HeadingText()
 
     def feed(self, text: str) -> None:
         """The next piece of the text."""
@@ -137,8 +138,6 @@ class BlockScanner:
         kind, self._kind, self._held = self._kind, "", ""
         self._waits_for_end = False
         if kind == HEADING:
-            self._tail = ""
-            self._in_heading = False
             self._emit("end")
         elif kind in _VERBATIM:
             self._emit("line_end")
@@ -174,8 +173,9 @@ class BlockScanner:
     def _begin_leaf(self, line: Line) -> None:
         self._enter(line)
         if line.kind == HEADING:
+            self._heading = HeadingText()
             self._emit("heading", line.found)
-            self._heading_text(line.cursor.text[line.cursor.next + line.found :].lstrip(" \t"))
+            self._heading_text(line.cursor.text[line.cursor.next + line.found :])
         elif line.kind == RULE:
             self._emit("rule")
         elif line.kind == FENCE:
@@ -223,16 +223,9 @@ class BlockScanner:
             self._tail = self._tail[-_LONGEST_END:]
 
     def _heading_text(self, piece: str) -> None:
-        """Emit ``piece`` but for what may be the blanks and marks that close the heading."""
-        text = self._tail + piece
-        bare = text.rstrip(" \t")
-        unmarked = bare.rstrip("#")
-        if unmarked[-1:] in (" ", "\t") or not (unmarked or self._in_heading):
-            bare = unmarked.rstrip(" \t")
-        self._tail = text[len(bare) :]
-        if bare:
-            self._in_heading = True
-            self._emit("text", bare)
+        text = self._heading.feed(piece)
+        if text:
+            self._emit("text", text)
 
     # Blocks.
 

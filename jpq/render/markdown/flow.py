@@ -13,21 +13,26 @@ from jpq.render.theme import PLAIN
 # out longer it runs over the edge, where the terminal breaks it. Others wait for their end.
 ROOM = 32
 
+# More blanks between two words are not shown.
+GAP = 8
+
 _PIECES = re.compile(r"[ \t]+|[^ \t]+")
 
 
 class Flow:
-    """The lines of one block of prose. ``columns`` None: the terminal breaks the lines.
+    """The lines of one block of prose.
 
+    ``columns`` is asked at the beginning of each line; None: the terminal breaks the lines.
     ``begin_line`` writes what stands before a line and returns its columns.
     """
 
-    def __init__(self, ink: Ink, columns: Optional[int], begin_line: Callable[[], int]) -> None:
+    def __init__(
+        self, ink: Ink, columns: Callable[[], Optional[int]], begin_line: Callable[[], int]
+    ) -> None:
         self._ink = ink
-        self._columns = columns
-        self._begin_line = begin_line
-        self._column = begin_line()
-        self._is_empty = True  # the line, but for what stands before it
+        self._ask_columns = columns
+        self._draw_beginning = begin_line
+        self._begin_line()
         self._gap = ""
         self._gap_style: Tuple[int, str] = (PLAIN, "")
         self._in_word = False
@@ -40,8 +45,7 @@ class Flow:
         if self._ink.is_broken:
             self._ink.resume()
             self._gap = ""
-            self._column = self._begin_line()
-            self._is_empty = True
+            self._begin_line()
         for piece in _PIECES.findall(text):
             if piece[0] in " \t":
                 self._blank(piece, style, href)
@@ -77,7 +81,7 @@ class Flow:
     def _blank(self, text: str, style: int, href: str) -> None:
         self.end_word()
         if not (self._is_empty or self._gap):
-            self._gap = text.replace("\t", " ")
+            self._gap = text[:GAP].replace("\t", " ")
             self._gap_style = (style, href)
 
     def _script(self, word: str, style: int, href: str) -> None:
@@ -142,5 +146,9 @@ class Flow:
     def _break(self) -> None:
         self._gap = ""
         self._ink.newline()
-        self._column = self._begin_line()
-        self._is_empty = True
+        self._begin_line()
+
+    def _begin_line(self) -> None:
+        self._columns = self._ask_columns()
+        self._column = self._draw_beginning()
+        self._is_empty = True  # but for what stands before the text

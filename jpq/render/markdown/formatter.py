@@ -39,7 +39,7 @@ Clock = Callable[[], float]
 class MarkdownFormatter:
     """Markdown in, what can be shown of it out. One thread, the renderer's.
 
-    ``columns`` is asked at the beginning of each block; None: the terminal breaks lines.
+    ``columns`` is asked at the beginning of each line; None: the terminal breaks lines.
     What comes out depends on the text alone, not on how it was cut into pieces, as long as
     ``tick`` releases nothing.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Optional, Protocol
 
+from jpq.render.markdown.flow import GAP
 from jpq.render.markdown.held import HELD_BOUND, Held
 from jpq.render.markdown.references import References
 from jpq.render.markdown.spans import HARD_BREAK, SOFT_BREAK, TEXT, Span
@@ -153,7 +154,7 @@ class InlineText:
             at = after
         if at:
             self._before = text[at - 1]
-            self._text = text[at:]
+            self._text = self._text[at:]
         return False
 
     def _blanks(self, text: str, at: int) -> int:
@@ -162,6 +163,8 @@ class InlineText:
         end = found.end()
         if end == len(text):
             self._writer.end_word()
+            if end - at > 2 * GAP:  # the last two tell whether a line end is a hard one
+                self._text = text[: at + GAP] + text[-2:]
             return at
         if text[end] == "\n":
             self._writer.write_span(_HARD if found.group().endswith("  ") else _SOFT)

@@ -178,7 +178,7 @@ class Layout:
         self._may_be_task = base == PLAIN and self._frames.begins_item
         self._frames.separate()
         self._base = base
-        self._flow = Flow(self.ink, self._columns(), self._frames.begin_line)
+        self._flow = Flow(self.ink, self._columns, self._frames.begin_line)
         self._inline = InlineText(self, self.references)
 
     def _text(self, text: str) -> None:

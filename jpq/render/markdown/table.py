@@ -160,7 +160,7 @@ class TableText:
     def _list(self, cells: List[Cell]) -> None:
         """A row as lines of "header: cell", with a rule below it."""
         for name, cell in zip(self._header, cells):
-            flow = Flow(self._ink, self._columns, self._begin_line)
+            flow = Flow(self._ink, lambda: self._columns, self._begin_line)
             for word in _strong(name):
                 flow.text(" " * word.gap + word.text, word.style, word.href)
             flow.text(": ", MARK)
