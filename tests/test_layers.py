@@ -35,6 +35,7 @@ FENCES = {
     "markdown_it": ("jpq.render.markdown",),
     "pygments": ("jpq.render.markdown",),
     "wcwidth": ("jpq.render.markdown",),
+    "fastjsonschema": ("jpq.tools.arguments",),
     "platformdirs": ("jpq.config",),
     "tomli": ("jpq.config", "jpq.provider"),
     "tomllib": ("jpq.config", "jpq.provider"),

@@ -7,10 +7,10 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 from jpq.conversation.event import ToolCall
 from jpq.errors import DeniedError
 from jpq.tools import texts
+from jpq.tools.arguments import ArgumentCheck
 from jpq.tools.definition import ASK, EDIT, SKIP, Tool
 from jpq.tools.limits import IDENTICAL_CALLS, identical_before
 from jpq.tools.permission import ALLOW, DENY, Decision, Permissions
-from jpq.tools.schema import ArgumentCheck
 
 
 class Refusal(NamedTuple):

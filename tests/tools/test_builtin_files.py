@@ -11,10 +11,10 @@ from typing import Any, List, Optional
 import pytest
 
 from jpq.interrupt.cancel import CancelToken
+from jpq.tools.arguments import ArgumentCheck
 from jpq.tools.builtin.diff import shown_diff
 from jpq.tools.definition import STOPPED, Invocation, Tool, ToolOutput, ToolSpec
 from jpq.tools.registry import BUILTINS
-from jpq.tools.schema import ArgumentCheck
 
 WAIT_S = 10.0
 

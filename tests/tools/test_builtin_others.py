@@ -8,6 +8,7 @@ from typing import Any, Callable, List, Optional
 import pytest
 
 from jpq.interrupt.cancel import CancelToken
+from jpq.tools.arguments import ArgumentCheck
 from jpq.tools.builtin.ask_user import AskUserTool
 from jpq.tools.builtin.fetch_url import FetchUrlTool
 from jpq.tools.builtin.page_text import page_text
@@ -22,7 +23,6 @@ from jpq.tools.definition import (
     ToolOutput,
     ToolSpec,
 )
-from jpq.tools.schema import ArgumentCheck
 from tests.support.server import Server, error, head
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from jpq.errors import ConfigError
 from jpq.interrupt.cancel import CancelToken
+from jpq.tools.arguments import ArgumentCheck
 from jpq.tools.definition import Invocation, Question, ToolOutput, ToolSpec
 from jpq.tools.python_function import PythonTool, ToolContext, result_text
 from jpq.tools.python_schema import describe_function, read_docstring
-from jpq.tools.schema import ArgumentCheck
 
 WAIT_S = 10.0
 

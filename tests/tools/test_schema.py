@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jpq.errors import ConfigError
-from jpq.tools.schema import ArgumentCheck, json_schema, parse_arguments
+from jpq.tools.arguments import ArgumentCheck
+from jpq.tools.schema import json_schema, parse_arguments
 
 SCHEMA = json_schema(
     {
