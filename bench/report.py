@@ -43,10 +43,10 @@ def _processor() -> str:
     return names[0] if names else "unknown processor"
 
 
-def update_page(rows: List[Row]) -> None:
-    """Replace what stands between the markers of docs/performance.md."""
-    with open(PAGE, encoding="utf-8") as file:
+def update_page(rows: List[Row], page: str = PAGE) -> None:
+    """Replace what stands between the markers of ``page``."""
+    with open(page, encoding="utf-8") as file:
         before, _, rest = file.read().partition(BEGIN)
     after = rest.partition(END)[2]
-    with open(PAGE, "w", encoding="utf-8") as file:
+    with open(page, "w", encoding="utf-8") as file:
         file.write(f"{before}{BEGIN}\n{machine()}\n\n{table(rows)}\n{END}{after}")

@@ -56,14 +56,11 @@ def test_a_failing_program_is_never_a_figure(tmp_path: Path) -> None:
         run(python("fails", "-c", "raise SystemExit('no figure')").argv, environment(str(tmp_path)))
 
 
-def test_only_the_marked_part_of_the_page_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_marked_part_of_the_page_changes(tmp_path: Path) -> None:
     page = os.path.join(str(tmp_path), "page.md")
     with open(page, "w", encoding="utf-8") as file:
         file.write("before\n<!-- bench -->\nold\n<!-- /bench -->\nafter\n")
-    monkeypatch.setattr(report, "PAGE", page)
-    report.update_page([Row("start-up", "1 ms", "other 2 ms", "x0.50", "x1", True)])
+    report.update_page([Row("start-up", "1 ms", "other 2 ms", "x0.50", "x1", True)], page)
     with open(page, encoding="utf-8") as file:
         text = file.read()
     assert text.startswith("before\n<!-- bench -->\nMeasured on ")

@@ -82,6 +82,7 @@ def find_key(
     key_cmd: Sequence[str],
     environ: Mapping[str, str],
     store: KeyStore,
+    command_timeout_s: float = COMMAND_TIMEOUT_S,
 ) -> Optional[Key]:
     """The API key of provider ``name``: its variable, then its command, then the kept keys.
 
@@ -94,7 +95,8 @@ def find_key(
         return Key(usable_key(name, from_env, source), source)
     if key_cmd:
         source = f"command {key_cmd[0]}"
-        return Key(usable_key(name, _printed_by(name, key_cmd, environ), source), source)
+        printed = _printed_by(name, key_cmd, environ, command_timeout_s)
+        return Key(usable_key(name, printed, source), source)
     kept = store.get(name)
     if kept is None or not kept.strip():
         return None
@@ -141,7 +143,9 @@ def _named(char: str) -> str:
     return "a control character" if char < " " or char == "\x7f" else "not a plain letter"
 
 
-def _printed_by(name: str, command: Sequence[str], environ: Mapping[str, str]) -> str:
+def _printed_by(
+    name: str, command: Sequence[str], environ: Mapping[str, str], timeout_s: float
+) -> str:
     """The first line that ``command`` prints. What it says on stderr reaches the person."""
     import subprocess  # late: only a configured command needs it
 
@@ -154,11 +158,11 @@ def _printed_by(name: str, command: Sequence[str], environ: Mapping[str, str]) -
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             env=dict(environ),
-            timeout=COMMAND_TIMEOUT_S,
+            timeout=timeout_s,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        problem = f"did not end within {COMMAND_TIMEOUT_S:g} seconds"
+        problem = f"did not end within {timeout_s:g} seconds"
     except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
         problem = f"cannot be run: {getattr(error, 'strerror', None) or 'a bad argument'}"
     else:
