@@ -14,7 +14,8 @@ _CREDENTIAL = (
     r"""['"]?\s*[:=,]\s*(?:b?['"])?)"""  # as in a header, in a dict's or in a pair's repr
     r"""((?:bearer|basic|token)\s+)?([^\s'",}\])]+)"""
 )
-_URL_USER = r"(\b[a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+@"
+# A scheme is bounded, or a long text of dots would be searched from each of them to its end.
+_URL_USER = r"(\b[a-z][a-z0-9+.-]{0,30}://)[^\s/@:]*:[^\s/@]+@"
 _URL_QUERY = r"([?&](?:api_?key|key|token|access_token|auth)=)([^\s&#'\"]+)"
 _SECRET_NAME = r"key|token|secret|passw|auth|cookie|credential"
 
