@@ -7,6 +7,7 @@ which looks at stream events and not at bytes, and which aborts the ``Wire`` ins
 from __future__ import annotations
 
 import json
+import string
 from typing import Iterator, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 from urllib.parse import urljoin, urlsplit
 
@@ -29,6 +30,7 @@ _MAX_REDIRECTS = 5
 # connection can be used again; and how many reads that may take.
 _LINGER_S = 0.05
 _LINGER_READS = 16
+_NAME_CHARS = frozenset(string.ascii_letters + string.digits + "!#$%&'*+-.^_`|~")
 # Whatever requests, urllib3, http.client and ssl throw while a request is made.
 _FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
@@ -39,10 +41,13 @@ class Response:
     ``headers`` is case-insensitive. Use as a context manager, which closes it.
     """
 
-    def __init__(self, reply: requests.Response, wire: Wire, where: str) -> None:
+    def __init__(
+        self, reply: requests.Response, wire: Wire, where: str, longest_bytes: int
+    ) -> None:
         self._reply = reply
         self._wire = wire
         self._where = where
+        self._longest_bytes = longest_bytes
         self.status = int(reply.status_code)
         self.headers: Mapping[str, str] = reply.headers
         self.url = str(reply.url)
@@ -72,8 +77,8 @@ class Response:
             if not chunk:
                 break
             received += len(chunk)
-            if received > MAX_REPLY_BYTES:
-                raise failure.too_large(MAX_REPLY_BYTES, self._where)
+            if received > self._longest_bytes:
+                raise failure.too_large(self._longest_bytes, self._where)
             yield chunk
         if self._wire.aborted:
             raise failure.stopped(self._where)
@@ -134,8 +139,13 @@ class Transport:
     ``.netrc`` and cookies are not used.
     """
 
-    def __init__(self, connect_timeout_s: float = CONNECT_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        longest_reply_bytes: int = MAX_REPLY_BYTES,
+    ) -> None:
         self._connect_timeout_s = connect_timeout_s
+        self._longest_bytes = longest_reply_bytes
         self._session = watched_session()
 
     def open(
@@ -162,7 +172,7 @@ class Transport:
             reply = self._answered(sent, wire)
             target = _same_server_redirect(reply, url)
             if target is None:
-                return Response(reply, wire, where)
+                return Response(reply, wire, where, self._longest_bytes)
             reply.close()
             wire.release()
             url = target
@@ -230,7 +240,7 @@ def _keep_header(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def _headers(given: Mapping[str, str], where: str) -> MutableMapping[str, str]:
-    """The headers to send; raises StreamError for a value HTTP cannot carry, without it."""
+    """The headers to send; raises StreamError for one HTTP cannot carry, without its value."""
     headers = requests.structures.CaseInsensitiveDict(
         {
             "User-Agent": f"jpq/{__version__}",
@@ -241,6 +251,13 @@ def _headers(given: Mapping[str, str], where: str) -> MutableMapping[str, str]:
         }
     )
     for name, value in given.items():
+        if not name or not _NAME_CHARS.issuperset(name):
+            raise StreamError(
+                ErrorKind.INVALID_REQUEST,
+                f"{name!r} cannot be the name of a header.",
+                where=where,
+                hint="Correct it in the configuration, under headers.",
+            )
         stripped = value.strip()
         if not all(" " <= char <= "~" or char == "\t" for char in stripped):
             raise StreamError(

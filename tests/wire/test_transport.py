@@ -14,7 +14,6 @@ import pytest
 
 import jpq
 from jpq.errors import ErrorKind, StreamError
-from jpq.wire import transport as transport_module
 from jpq.wire.connection import Wire
 from jpq.wire.message import HttpRequest
 from jpq.wire.transport import Response, Transport
@@ -122,6 +121,26 @@ def test_a_body_that_is_cut_is_an_error(transport: Transport, framing: str, rese
     assert failure.kind is ErrorKind.CUT
 
 
+@pytest.mark.parametrize(
+    ("headers", "kind"),
+    [
+        ({"X Team": "blue"}, ErrorKind.INVALID_REQUEST),
+        ({"X-Team\n": "blue"}, ErrorKind.INVALID_REQUEST),
+        ({"": "blue"}, ErrorKind.INVALID_REQUEST),
+        ({"X-Team": "\u201cblue\u201d"}, ErrorKind.AUTH),
+        ({"X-Team": "blue\nX-More: red"}, ErrorKind.AUTH),
+    ],
+)
+def test_a_header_that_cannot_be_sent_is_said_to_be_at_fault(
+    transport: Transport, headers: Mapping[str, str], kind: ErrorKind
+) -> None:
+    """A blank in a header's name was told as a fault of the URL."""
+    with Server() as server, pytest.raises(StreamError, match="header") as caught:
+        _open(transport, server.url, headers)
+    assert caught.value.kind is kind and "blue" not in str(caught.value)
+    assert server.connections == 0
+
+
 @pytest.mark.parametrize("steps", [[], [DROP], [b"HTT"], [b"HTTP/1.1 20"]])
 def test_a_connection_that_ends_before_the_headers_do(
     transport: Transport, steps: Sequence[Step]
@@ -185,12 +204,11 @@ def test_broken_gzip_is_malformed(transport: Transport) -> None:
     assert failure.kind is ErrorKind.MALFORMED
 
 
-def test_a_body_without_end_is_given_up(
-    transport: Transport, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transport_module, "MAX_REPLY_BYTES", 1000)
+def test_a_body_without_end_is_given_up() -> None:
+    transport = Transport(WAIT_S, longest_reply_bytes=1000)
     with Server(_framed("chunked", b"x" * 900, b"x" * 200)) as server:
         failure = _failure(transport, server.url)
+    transport.close()
     assert failure.kind is ErrorKind.MALFORMED
 
 
