@@ -195,7 +195,9 @@ class _ThreadBuilder:
         if self._cut is not None:
             cut = self._blocks.pop(self._cut)
             if isinstance(cut, ThreadText):
-                text, opaque = cut.text + text, {**cut.opaque, **opaque}
+                # Another model may go on with the text, and never gets the first one's data.
+                kept = cut.opaque if cut.origin == _origin(entry) else {}
+                text, opaque = cut.text + text, {**kept, **opaque}
         self._cut = len(self._blocks) if entry.metadata.get("partial") else None
         self._blocks.append(ThreadText(text, _origin(entry), opaque))
 

@@ -226,3 +226,15 @@ def test_opaque_blocks_keep_their_origin() -> None:
         text("b", t=1),
         ThreadOpaque({"t": 2}, ORIGIN),
     )
+
+
+def test_what_another_model_goes_on_with_loses_the_first_ones_data() -> None:
+    theirs = {"provider": "other", "model": "m", "partial": True, "opaque": {"signature": "s"}}
+    thread = build_thread(
+        entries(
+            ChatRequest("a"),
+            (AssistantMessage("Hel"), theirs),
+            (AssistantMessage("lo"), {**MADE_BY, "opaque": {"t": 1}}),
+        )
+    )
+    assert thread.messages[1].blocks == (text("Hello", t=1),)
