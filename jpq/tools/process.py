@@ -19,6 +19,7 @@ from typing import List, Mapping, NamedTuple, Optional, Set, Tuple
 from jpq.interrupt.cancel import CancelToken
 from jpq.tools.capture import Capture, Captured, ProgressText
 from jpq.tools.definition import Progress
+from jpq.tools.process_guard import Guard
 from jpq.tools.process_start import Launch, start
 from jpq.tools.process_tree import ProcessTree, marked
 
@@ -74,30 +75,20 @@ def run_process(
     ``progress`` is called on another thread, and never after the return. Raises CannotStart.
     """
     environ = marked(launch.environ)
-    child = _Child(start(launch, environ), environ, capture, ProgressText(progress), times)
-    with _running_lock:
-        _running.add(child.tree)
+    process = start(launch, environ)
+    _guard.watch(process.pid)
     try:
+        child = _Child(process, environ, capture, ProgressText(progress), times)
         return child.to_the_end(cancel)
     except BaseException:
-        child.tree.kill()  # no thread could be started for it
+        ProcessTree(process.pid, environ).kill()  # no thread could be started for it
         raise
     finally:
-        with _running_lock:
-            _running.discard(child.tree)
+        _guard.release(process.pid)
 
 
-# The processes are the process's, whoever started them: at its very end all must go.
-_running: Set[ProcessTree] = set()
-_running_lock = threading.Lock()
-
-
-def kill_all() -> None:
-    """Kill every child that still runs, with all it started, now. For the end of the process."""
-    with _running_lock:
-        trees = list(_running)
-    for tree in trees:
-        tree.kill()
+# One for all, as the children are this process's, whoever started them.
+_guard = Guard()
 
 
 class _Child:

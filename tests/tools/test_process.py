@@ -12,7 +12,6 @@ from typing import Any, Callable, List, Optional
 import pytest
 
 from jpq.interrupt.cancel import CancelToken
-from jpq.tools import process
 from jpq.tools.capture import Capture
 from jpq.tools.process import ProcessEnded, Times, run_process
 from jpq.tools.process_start import CannotStart, Launch
@@ -250,29 +249,47 @@ def test_no_descriptor_stays_open() -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_the_end_of_the_process_kills_all_that_run() -> None:
-    ready = threading.Barrier(3)
+PARENT = """
+import os, signal, sys, threading
+from jpq.interrupt.cancel import CancelToken
+from jpq.tools.capture import Capture
+from jpq.tools.process import run_process
+from jpq.tools.process_start import Launch
 
-    def one() -> None:
-        said = threading.Event()
+def run(line, progress):
+    launch = Launch(("sh", "-c", line), "/", os.environ)
+    return run_process(launch, Capture(99, None), CancelToken(), progress)
 
-        def take(text: str) -> None:
-            if not said.is_set():
-                said.set()
-                ready.wait(WAIT_S)
+def die(text):
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
 
-        ended = run("trap '' TERM; echo ready; while :; do sleep 1; done", progress=take)
-        statuses.append(ended.status)
+run("true", print)
+other = threading.Thread(target=run, args=("exit 3", print))
+other.start()
+other.join()
+run("trap '' TERM; echo $$; while :; do sleep 0.1; done", die)
+"""
 
-    statuses: List[Optional[int]] = []
-    threads = [threading.Thread(target=one) for _ in range(2)]
+
+def test_whatever_ends_jpq_ends_its_children() -> None:
+    died = subprocess.run([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, timeout=WAIT_S)
+    assert died.returncode == -9
+    pid = int(died.stdout)
+    deadline = time.monotonic() + WAIT_S
+    while alive(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_the_guard_of_many_ends_with_the_last() -> None:
+    threads = [threading.Thread(target=run, args=("sleep 0.1",)) for _ in range(8)]
     for thread in threads:
         thread.start()
-    ready.wait(WAIT_S)
-    process.kill_all()
     for thread in threads:
         thread.join(WAIT_S)
-    assert statuses == [-9, -9]
+    # no_leaks sees to it that no guard is left
 
 
 def test_a_jpq_within_a_tool_adds_its_mark_to_the_first() -> None:

@@ -1,0 +1,82 @@
+"""Guard: whatever ends jpq, a third Ctrl+C or ``kill -9``, ends its children too.
+
+A small shell process knows the groups that run. It reads from a pipe that only jpq holds
+open; when that ends before a group was taken back, nobody else can end the group any more.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from typing import Optional, Set
+
+_SCRIPT = """
+groups=' '
+while read -r sign group; do
+    case $sign in
+        +) groups="$groups$group " ;;
+        -) groups="${groups%% $group *} ${groups#* $group }" ;;
+    esac
+done
+for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
+"""
+
+
+class Guard:
+    """Watches process groups while there are any. Any thread. Does nothing on Windows."""
+
+    def __init__(self) -> None:
+        # Held while a line is written, and while the guard is started or asked to end.
+        self._lock = threading.Lock()
+        self._groups: Set[int] = set()
+        self._process: Optional[subprocess.Popen[bytes]] = None
+
+    def watch(self, group: int) -> None:
+        """Kill ``group`` if jpq ends before ``release``."""
+        with self._lock:
+            self._groups.add(group)
+            if self._process is None:
+                self._process = _started()
+            self._tell("+", group)
+
+    def release(self, group: int) -> None:
+        """The group has ended. The last one to be released ends the guard."""
+        with self._lock:
+            self._groups.remove(group)
+            self._tell("-", group)
+            if self._groups:
+                return
+            process, self._process = self._process, None
+        if process is not None:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait()
+
+    def _tell(self, sign: str, group: int) -> None:
+        if self._process is None:
+            return
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f"{sign} {group}\n".encode())
+        except OSError:
+            pass  # somebody ended the guard; then there is none until the last group has ended
+
+
+def _started() -> Optional[subprocess.Popen[bytes]]:
+    if sys.platform == "win32":
+        return None
+    try:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _SCRIPT],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=os.sep,
+            env={"PATH": os.defpath},
+            start_new_session=True,
+        )
+    except OSError:
+        return None
