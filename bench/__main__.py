@@ -9,7 +9,18 @@ import sys
 import tempfile
 from typing import List
 
-from bench import decoders, durability, large, latency, oneshot, render, report, startup, throughput
+from bench import (
+    decoders,
+    durability,
+    large,
+    latency,
+    oneshot,
+    render,
+    report,
+    startup,
+    throughput,
+    tools,
+)
 from bench.compare import Row
 from bench.process import Failed, environment
 
@@ -21,6 +32,7 @@ BENCHMARKS = {
     "large": large.measure,
     "render": render.measure,
     "decoders": decoders.measure,
+    "tools": tools.measure,
     "durability": durability.measure,
 }
 # Runs only when it is named: it takes minutes, and what it finds does not depend on the machine.
