@@ -8,6 +8,7 @@ sent is JSON, one message each way; nothing is unpickled.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import multiprocessing
 import multiprocessing.connection as connection
@@ -38,6 +39,7 @@ class InquiryServer:
     def __init__(self, ask: Callable[[str, Question], str]) -> None:
         self._ask = ask
         self._secret = secrets.token_bytes(16)
+        self._words_key = secrets.token_bytes(16)  # which no tool is given
         self._calls: Dict[str, str] = {}
         self._closed = False
         self._folder = tempfile.mkdtemp(prefix="jpq-")  # mode 0700
@@ -51,7 +53,8 @@ class InquiryServer:
 
     def address(self, call: str) -> str:
         """The value of ``JPQ_INQUIRY`` for one call."""
-        word = secrets.token_hex(8)
+        # Derived, as asking the system for randomness takes longer than starting a thread.
+        word = hashlib.blake2s(call.encode(), key=self._words_key, digest_size=8).hexdigest()
         self._calls[word] = call
         return f"{self._secret.hex()}:{word}:{self._listener.address}"
 

@@ -50,6 +50,14 @@ def test_a_wrong_secret_or_call_is_no_way_in(server: InquiryServer) -> None:
     assert put_question(server.address("call-2"), Question("still there")) == "STILL THERE"
 
 
+def test_each_call_has_a_word_that_the_others_cannot_guess(server: InquiryServer) -> None:
+    words = {server.address(f"call-{n}").split(":")[1] for n in range(9)}
+    assert len(words) == 9
+    other = InquiryServer(echo)
+    assert other.address("call-1").split(":")[1] not in words
+    other.close()
+
+
 def test_nothing_that_is_sent_is_unpickled(server: InquiryServer) -> None:
     secret, _, path = server.address("call-1").split(":", 2)
     with multiprocessing.connection.Client(path, authkey=bytes.fromhex(secret)) as client:
