@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional
 
 from jpq.cli.conversation_edit import edit_last, in_place_of_last
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
 from jpq.cli.prompt_text import gather_prompt
+from jpq.cli.query_options import chosen_settings
 from jpq.cli.query_tools import offered_toolset
 from jpq.cli.trust_prompt import ask_trust
 from jpq.config.load import Config, load_config
@@ -19,7 +19,7 @@ from jpq.config.secrets import Secrets
 from jpq.conversation.attachment import as_metadata
 from jpq.conversation.event import ChatRequest, ConfigDelta, Draft
 from jpq.conversation.stream import ConversationStream
-from jpq.errors import BadInputError, ConfigError, UsageError, WriteError
+from jpq.errors import BadInputError, ConfigError, WriteError
 from jpq.provider.base import ModelRef, Provider
 from jpq.provider.registry import parse_model
 from jpq.render.lines import PREFIX, one_line
@@ -46,6 +46,7 @@ class Query(NamedTuple):
     requests: List[Draft]
     toolset: Toolset
     interactive: bool
+    servers: Any = None  # the MCP servers of its tools, to be closed
 
 
 class NoModelError(ConfigError):
@@ -70,7 +71,7 @@ def prepare(
     Raises JpqError; then nothing was saved and nothing was sent.
     """
     asks = interactive(env.environ, args.non_interactive)
-    chosen = _chosen(args, env)
+    chosen = chosen_settings(args, env)
     library = Library(os.path.join(env.paths.data, "conversations"))
     saved = _saved(args, env, library)
     own = {} if saved is None else saved.stream.config()
@@ -83,24 +84,42 @@ def prepare(
     # All that can be found wrong is, before anybody types a question that would be lost.
     model = parse_model(config["model"], config.table("aliases"))
     provider = open_provider(model, config, env.paths, env.environ, learn_key=secrets.add)
-    toolset = offered_toolset(args, config, env.cwd)
-    attached = _attached(args, env, config, model)
-    if args.edit and saved is not None and not args.words:
-        prompt = edit_last(saved, env, asks)
-    else:
-        prompt = "" if args.retry else _gather(args, env, config, asks)
-    _get_ready(args, env, provider, model)
-    if saved is None:
-        journal = _create(args, env, library, model, chosen, prompt)
-        first = [Draft(ChatRequest(prompt), attached)]
-        return Query(config, model, provider, journal, first, toolset, asks)
-    journal = _going_on(args, env, library, saved, config["conversation.lock_wait_s"])
+    servers = _begin_servers(args, env, config, asks)
     try:
-        requests = _following(args, journal, chosen, Draft(ChatRequest(prompt), attached))
+        toolset = offered_toolset(args, config, env.cwd, known=servers is None)
+        attached = _attached(args, env, config, model)
+        if args.edit and saved is not None and not args.words:
+            prompt = edit_last(saved, env, asks)
+        else:
+            prompt = "" if args.retry else _gather(args, env, config, asks)
+        _get_ready(args, env, provider, model)
+        if servers is not None:
+            others = servers.tools(provider, model)
+            toolset = offered_toolset(args, config, env.cwd, others)
+        question = Draft(ChatRequest(prompt), attached)
+        if saved is None:
+            journal = _create(args, env, library, model, chosen, prompt)
+            return Query(config, model, provider, journal, [question], toolset, asks, servers)
+        journal = _going_on(args, env, library, saved, config["conversation.lock_wait_s"])
+        try:
+            requests = _following(args, journal, chosen, question)
+        except BaseException:
+            journal.close()
+            raise
     except BaseException:
-        journal.close()
+        if servers is not None:
+            servers.close()
         raise
-    return Query(config, model, provider, journal, requests, toolset, asks)
+    return Query(config, model, provider, journal, requests, toolset, asks, servers)
+
+
+def _begin_servers(args: argparse.Namespace, env: Environment, config: Config, asks: bool) -> Any:
+    """The configured MCP servers, which start meanwhile; None for none."""
+    if not config.table("mcp"):
+        return None
+    # Of no use to most queries.
+    module = importlib.import_module("jpq.cli.query_mcp")
+    return module.begin_servers(env, config, asks=asks, tell=_teller(args, env))
 
 
 def _get_ready(
@@ -155,49 +174,6 @@ def _load(
         conversation=own,
         confirm=ask_trust if asks else None,
     )
-
-
-def _chosen(args: argparse.Namespace, env: Environment) -> Dict[str, Any]:
-    """What the options set for the conversation: dotted key to value."""
-    chosen: Dict[str, Any] = {}
-    if args.model is not None:
-        chosen["model"] = args.model
-    if args.system is not None:
-        chosen["system"] = _text_or_file(args.system, env)
-    if args.tool or args.no_tools:
-        chosen["active_tools"] = args.tool  # empty with -T
-    for option in args.option:
-        key, equals, value = option.partition("=")
-        if not equals or not key:
-            raise UsageError(f"-o {option!r} is not KEY=VALUE.", hint="As in: -o temperature=0.2")
-        chosen[f"options.{key}"] = _plain_value(value)
-    return chosen
-
-
-def _plain_value(text: str) -> Any:
-    """The JSON value that ``text`` is, else the text itself."""
-    try:
-        return json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _no_number(word: str) -> None:
-    raise ValueError(word)  # NaN and the infinities, which no provider takes
-
-
-def _text_or_file(text: str, env: Environment) -> str:
-    if not text.startswith("@"):
-        return text
-    path = os.path.join(env.cwd, os.path.expanduser(text[1:]))
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise BadInputError(
-            f"The system prompt cannot be read: {getattr(error, 'strerror', error)}.",
-            where=path,
-        ) from error
 
 
 def _attached(

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from typing import Optional
+from typing import Mapping, Optional
 
 from jpq.config.load import Config
 from jpq.errors import UsageError
+from jpq.tools.definition import Tool
 from jpq.tools.registry import Toolset, build_toolset
 
 
-def offered_toolset(args: argparse.Namespace, config: Config, cwd: str) -> Toolset:
-    """The tools that the configuration and ``-t`` choose. Raises UsageError, ConfigError."""
-    toolset = build_toolset(config, cwd, strict=bool(args.tool))
-    _check_choice(args.tool_choice, toolset)
+def offered_toolset(
+    args: argparse.Namespace,
+    config: Config,
+    cwd: str,
+    others: Optional[Mapping[str, Tool]] = None,
+    *,
+    known: bool = True,
+) -> Toolset:
+    """The tools that the configuration and ``-t`` choose. Raises UsageError, ConfigError.
+
+    ``others`` are those of MCP servers. While these start, they are not ``known`` yet, and a
+    name may be theirs.
+    """
+    toolset = build_toolset(config, cwd, strict=bool(args.tool) and known, others=others or {})
+    if known:
+        _check_choice(args.tool_choice, toolset)
     return toolset
 
 

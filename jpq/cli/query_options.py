@@ -1,0 +1,54 @@
+"""What the options of a query set for its conversation."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any, Dict
+
+from jpq.cli.environment import Environment
+from jpq.errors import BadInputError, UsageError
+
+
+def chosen_settings(args: argparse.Namespace, env: Environment) -> Dict[str, Any]:
+    """What the options set for the conversation: dotted key to value."""
+    chosen: Dict[str, Any] = {}
+    if args.model is not None:
+        chosen["model"] = args.model
+    if args.system is not None:
+        chosen["system"] = _text_or_file(args.system, env)
+    if args.tool or args.no_tools:
+        chosen["active_tools"] = args.tool  # empty with -T
+    for option in args.option:
+        key, equals, value = option.partition("=")
+        if not equals or not key:
+            raise UsageError(f"-o {option!r} is not KEY=VALUE.", hint="As in: -o temperature=0.2")
+        chosen[f"options.{key}"] = _plain_value(value)
+    return chosen
+
+
+def _plain_value(text: str) -> Any:
+    """The JSON value that ``text`` is, else the text itself."""
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(word)  # NaN and the infinities, which no provider takes
+
+
+def _text_or_file(text: str, env: Environment) -> str:
+    if not text.startswith("@"):
+        return text
+    path = os.path.join(env.cwd, os.path.expanduser(text[1:]))
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise BadInputError(
+            f"The system prompt cannot be read: {getattr(error, 'strerror', error)}.",
+            where=path,
+        ) from error
