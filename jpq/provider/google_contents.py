@@ -36,7 +36,7 @@ NOT_SIGNED = "skip_thought_signature_validator"
 # What a part may hold besides its call, and what blocks of other APIs have that a part has not:
 # a provider may have been configured with another API when they were kept.
 _BESIDE_CALL = ("thought", "thoughtSignature", "partMetadata")
-_OTHERS = {"type", "id", "extra_content", "reasoning_details"}
+_OTHERS = {"type", "id", "extra_content", "reasoning_details", "images"}
 
 _INVALID_IN_NAME = re.compile(r"[^a-zA-Z0-9_.:-]")
 _LONGEST_NAME = 64
@@ -95,9 +95,11 @@ class _Encoder:
         if isinstance(block, (ThreadImage, ThreadDocument)):
             # "Image understanding" and "Document understanding" in Google's documentation
             return ({"inlineData": {"mimeType": block.media_type, "data": block.data}},)
-        if block.origin == self._maker:
-            return _kept(block.data if isinstance(block, ThreadOpaque) else block.opaque)
-        return ()
+        if block.origin != self._maker:
+            return ()
+        if isinstance(block, ThreadOpaque):
+            return _kept(block.data)
+        return _kept({PARTS: block.opaque.get(PARTS)})
 
     def _text(self, block: ThreadText) -> Iterable[_Part]:
         parts = list(_kept(block.opaque)) if block.origin == self._maker else []

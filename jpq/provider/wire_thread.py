@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+import re
+from typing import AbstractSet, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from jpq.conversation.attachment import Attachment, kind_of
 from jpq.conversation.thread import (
@@ -12,13 +13,27 @@ from jpq.conversation.thread import (
     ThreadBlock,
     ThreadDocument,
     ThreadImage,
+    ThreadOpaque,
     ThreadReasoning,
     ThreadText,
+    ThreadToolCall,
 )
 from jpq.errors import BadInputError
 from jpq.provider.base import ModelRef, ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.wire_request import applies
 
+# What each API keeps with a call, and the types of the blocks that it keeps whole. A provider
+# may have been configured with another API at that time; then nobody can read them now.
+_CALL_FIELDS: Mapping[str, AbstractSet[str]] = {
+    "openai-chat": {"extra_content"},
+    "openai-responses": {"id", "status", "namespace"},
+    "anthropic": {"caller"},
+    "google": {"id", "thought", "thoughtSignature", "partMetadata"},
+}
+_BLOCK_TYPES = {
+    "openai-responses": re.compile("reasoning|message|compaction|mcp_.*|.*_call(_output)?"),
+    "anthropic": re.compile("(redacted_)?thinking|fallback|.*_tool_(use|result)"),
+}
 _IMAGES = ("png", "jpeg", "gif", "webp")
 # Kinds of attachments that each API takes; the quirk ``attachments`` of a row says otherwise.
 # Sources are in docs/providers.md. Text goes to all of them.
@@ -56,13 +71,14 @@ def prepared(request: ProviderRequest, row: ProviderRow) -> ProviderRequest:
     """``request`` with a thread that its model can be sent.
 
     Reasoning that another model made is left out, or becomes text where the quirk
-    ``foreign_reasoning`` says so. What was attached earlier for a model that could be sent
-    it, and this one cannot, becomes a note.
+    ``foreign_reasoning`` says so. Data that only another API can read is left out. What was
+    attached earlier for a model that could be sent it, and this one cannot, becomes a note.
     """
     thread = request.thread
     rule = _Rule(
         Origin(row.name, request.model),
         row.quirks.get("foreign_reasoning") == "text",
+        row.api,
         taken_kinds(row, request.model),
     )
     messages = tuple(
@@ -73,9 +89,15 @@ def prepared(request: ProviderRequest, row: ProviderRow) -> ProviderRequest:
 
 
 class _Rule:
-    def __init__(self, maker: Origin, foreign_as_text: bool, kinds: Sequence[str]) -> None:
+    def __init__(
+        self, maker: Origin, foreign_as_text: bool, api: str, kinds: Sequence[str]
+    ) -> None:
         self._maker = maker
         self._foreign_as_text = foreign_as_text
+        others = [fields for other, fields in _CALL_FIELDS.items() if other != api]
+        self._unreadable = set().union(*others) - _CALL_FIELDS.get(api, set())
+        self._other_types = [types for other, types in _BLOCK_TYPES.items() if other != api]
+        self._own_types = _BLOCK_TYPES.get(api)
         self._kinds = kinds
 
     def blocks(self, block: ThreadBlock) -> Sequence[ThreadBlock]:
@@ -87,7 +109,17 @@ class _Rule:
         if isinstance(block, (ThreadImage, ThreadDocument)) and not self._takes(block):
             note = f"({block.name} was attached here; this model cannot be sent it.)"
             return (ThreadText(note),)
+        if isinstance(block, ThreadOpaque) and self._is_of_another_api(block.data.get("type")):
+            return ()
+        if isinstance(block, ThreadToolCall) and not self._unreadable.isdisjoint(block.opaque):
+            kept = {k: v for k, v in block.opaque.items() if k not in self._unreadable}
+            return (block._replace(opaque=kept),)
         return (block,)
+
+    def _is_of_another_api(self, type: Any) -> bool:
+        if not isinstance(type, str) or (self._own_types and self._own_types.fullmatch(type)):
+            return False
+        return any(types.fullmatch(type) for types in self._other_types)
 
     def _takes(self, block: Union[ThreadImage, ThreadDocument]) -> bool:
         return kind_of(block.media_type) in self._kinds

@@ -21,6 +21,8 @@ _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _ID = re.compile("[a-zA-Z0-9_-]+")
 _NAME = re.compile("[a-zA-Z0-9_-]{1,128}")
 _MOST_CACHE_HINTS = 4
+_CALLS_OF_OTHERS = {"status", "namespace", "extra_content", "thoughtSignature"}
+_OF_RESPONSES = ("reasoning", "message", "function_call", "web_search_call")
 _MEDIA_TYPES = {
     "image": ("image/png", "image/jpeg", "image/gif", "image/webp"),
     "document": ("application/pdf",),
@@ -64,6 +66,7 @@ def _check_roles(messages: Sequence[Mapping[str, Any]]) -> None:
 
 def _check_block(block: Mapping[str, Any], role: str) -> None:
     kind = block["type"]
+    assert kind not in _OF_RESPONSES, f"{kind} is of another API"
     if role == "user":
         assert kind in _USER_BLOCKS
     else:
@@ -76,6 +79,7 @@ def _check_block(block: Mapping[str, Any], role: str) -> None:
     elif kind == "redacted_thinking":
         assert block["data"]
     elif kind == "tool_use":
+        assert not _CALLS_OF_OTHERS & set(block), "fields of another API"
         assert _ID.fullmatch(block["id"]) and _NAME.fullmatch(block["name"])
         assert isinstance(block["input"], dict)
     elif kind in ("image", "document"):

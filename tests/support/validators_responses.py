@@ -22,6 +22,7 @@ _NAME = re.compile("[a-zA-Z0-9_-]{1,128}")
 _LONGEST_CALL_ID = 64
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _OUTPUTS = {f"{call}_output": call for call in _CALLS}
+_CALLS_OF_OTHERS = {"caller", "extra_content", "thoughtSignature"}
 _FILES = {"input_image": "image_url", "input_file": "file_data"}
 _PHASES = (None, "commentary", "final_answer")
 # Items that the client would have to answer, which no request of jpq does.
@@ -44,6 +45,8 @@ def check_request(body: Mapping[str, Any]) -> None:
 
 def _check_item(item: Mapping[str, Any]) -> None:
     kind = item["type"]
+    assert "thinking" not in kind and "tool_use" not in kind, f"{kind} is of another API"
+    assert kind != "function_call" or not _CALLS_OF_OTHERS & set(item), "fields of another API"
     assert kind not in _WAITING and kind != "mcp_approval_request"
     if kind == "message":
         _check_message(item)
