@@ -35,6 +35,22 @@ settings.load_profile("jpq")
 _homes = itertools.count(1)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def bytecode_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where no bytecode may be written beside the sources, write it to a folder of this run.
+
+    Else each of the thousand programs that the tests start would compile jpq again, which
+    takes half of its time.
+    """
+    if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        yield
+        return
+    with pytest.MonkeyPatch.context() as changed:
+        changed.delenv("PYTHONDONTWRITEBYTECODE")
+        changed.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("bytecode")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_home(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
