@@ -104,6 +104,7 @@ def _answer(
     finally:
         early.turn_is_over()
         query.journal.close()
+        query.provider.close()
         renderer.close(_CLOSE_WAIT_S)
     if fault is not None:
         log.failure(fault)
