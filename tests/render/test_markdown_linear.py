@@ -45,7 +45,7 @@ TEXTS = {
     "marks of a heading": ("# ", "#"),
     "marks in a heading": ("# a", " #"),
     "quotes in quotes": ("", "> "),
-    "dashes": ("", "- "),
+    "dashes": ("", "- - - x\n"),
     "wide": ("", "\u4e2d"),
     "joined": ("", "\U0001f600\u200d"),
     "escapes": ("", "\x1b[31ma"),
