@@ -19,6 +19,7 @@ FULL_OUTPUT_BYTES = 256 * 1024 * 1024
 _BINARY_SHARE = 0.2
 # An escape is no text either, but what a colourful program writes is.
 _ODD = re.compile("[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f\ufffd]")
+_SHORT = 200
 _SHOWN_BINARY = 16
 _LONGEST_CHARACTER = 4
 
@@ -175,7 +176,10 @@ def _lines(text: str) -> str:
 
 def _is_binary(data: bytes) -> bool:
     text = data.decode("utf-8", "replace")
-    return len(_ODD.findall(text)) > _BINARY_SHARE * len(text)
+    odd = _ODD.findall(text)
+    if len(text) < _SHORT and set(odd) <= {"\ufffd"}:
+        return False  # a few words in an older encoding
+    return len(odd) > _BINARY_SHARE * len(text)
 
 
 def _without_cut_end(data: bytes) -> bytes:

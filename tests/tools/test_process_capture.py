@@ -60,6 +60,7 @@ def test_characters_are_not_cut_in_two() -> None:
 
 def test_bytes_that_are_no_text_are_replaced() -> None:
     assert captured(b"caf\xe9 and more text\n").text == "caf\ufffd and more text\n"
+    assert captured(b"\xe9\xe8").text == "\ufffd\ufffd"
 
 
 def test_binary_output_is_told_and_kept(tmp_path: Any) -> None:
