@@ -62,6 +62,8 @@ def _read(
         return "stdin", read_stdin(env.stdin, tell)
     if source.lower().startswith(("http://", "https://")):
         return _fetched(source, config)
+    if source.lower().startswith("mcp://"):
+        return _from_server(source, env, config)
     path = os.path.join(env.cwd, os.path.expanduser(source))
     try:
         with open(path, "rb") as file:
@@ -85,6 +87,15 @@ def _fetched(url: str, config: Config) -> Tuple[str, bytes]:
     parts = urlsplit(url)
     name = os.path.basename(unquote(parts.path).rstrip("/")) or parts.hostname or "page"
     return name, fetched.body
+
+
+def _from_server(uri: str, env: Environment, config: Config) -> Tuple[str, bytes]:
+    use = importlib.import_module("jpq.cli.mcp_use")  # starts a server of its own
+    contents = use.read_resource(uri, env, config)
+    if len(contents) != 1:
+        raise BadInputError(f"The resource has {len(contents)} contents, not one.", where=uri)
+    address, data = contents[0]
+    return os.path.basename(address.rstrip("/")) or address, data
 
 
 def _as_attachment(name: str, data: bytes, tell: Callable[[str], None]) -> Attachment:

@@ -29,6 +29,7 @@ COMMANDS = {
     "ask": Command("jpq.cli.ask_cmd", "jpq.cli.ask_cmd"),
     "config": Command("jpq.cli.config_cmd", "jpq.cli.config_cmd"),
     "render": Command("jpq.cli.render_cmd", "jpq.cli.render_cmd"),
+    "mcp": Command("jpq.cli.mcp_parser", "jpq.cli.mcp_cmd"),
     "doctor": Command("jpq.cli.doctor_cmd", "jpq.cli.doctor_cmd"),
 }
 ALIASES = {"q": "query", "c": "conversation"}

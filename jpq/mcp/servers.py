@@ -128,28 +128,28 @@ class Servers:
     """All servers of a run. Main thread, but for what ``RunningServer`` allows."""
 
     def __init__(self, servers: Sequence[RunningServer]) -> None:
-        self._servers = tuple(servers)
+        self.all = tuple(servers)
 
     def start(self) -> None:
         """Begin to start all of them."""
-        for server in self._servers:
+        for server in self.all:
             server.start()
 
     def ready(self) -> List[RunningServer]:
         """Those that can be used, once each is ready, has failed, or has had its time."""
-        for server in self._servers:
+        for server in self.all:
             server.wait()
-        return [server for server in self._servers if server.error is None]
+        return [server for server in self.all if server.error is None]
 
     def problems(self) -> List[Problem]:
         """Why the others cannot be used."""
-        return [Problem(each.name, each.error) for each in self._servers if each.error is not None]
+        return [Problem(each.name, each.error) for each in self.all if each.error is not None]
 
     def close(self) -> None:
         """End all of them, side by side."""
         threads = [
             threading.Thread(target=server.close, name="jpq-mcp-close", daemon=True)
-            for server in self._servers
+            for server in self.all
         ]
         for thread in threads:
             thread.start()

@@ -1,0 +1,96 @@
+"""MCP servers outside a turn: one or all of them, running for as long as they are used."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Iterator, List, Mapping, Sequence, Tuple
+
+from jpq.cli.environment import Environment
+from jpq.cli.query_mcp import surroundings
+from jpq.config.load import Config
+from jpq.config.lookup import nearest_of
+from jpq.errors import UsageError
+from jpq.mcp.content import prompt_text, resource_bytes
+from jpq.mcp.servers import RunningServer
+from jpq.mcp.settings import ServerSettings, configured_servers
+from jpq.render.lines import PREFIX, one_line
+from jpq.tools.mcp_servers import make_servers
+
+SCHEME = "mcp://"
+
+
+def read_resource(uri: str, env: Environment, config: Config) -> List[Tuple[str, bytes]]:
+    """The contents of ``mcp://NAME/URI``: an address and bytes each. Raises JpqError."""
+    rest = uri[len(SCHEME) :] if uri.startswith(SCHEME) else uri
+    name, address = name_and_rest(rest, "mcp://NAME/URI")
+    with one_server(name, env, config) as server:
+        contents = server.client().read_resource(address)
+    read = ((str(each.get("uri") or address), resource_bytes(each)) for each in contents)
+    return [(name, data) for name, data in read if data is not None]
+
+
+def read_prompt(name: str, params: Mapping[str, str], env: Environment, config: Config) -> str:
+    """The prompt ``NAME/PROMPT`` of a server as text. Raises JpqError."""
+    server_name, prompt = name_and_rest(name, "NAME/PROMPT")
+    with one_server(server_name, env, config) as server:
+        return prompt_text(server.client().get_prompt(prompt, params))
+
+
+@contextlib.contextmanager
+def running_servers(
+    settings: Sequence[ServerSettings],
+    env: Environment,
+    *,
+    elicits: bool = False,
+    visitor: Any = None,
+) -> Iterator[List[RunningServer]]:
+    """The servers, each started or with its error."""
+
+    def notice(text: str) -> None:
+        env.tell(PREFIX + one_line(text))
+
+    servers = make_servers(
+        settings, surroundings(env), elicits=elicits, samples=False, notice=notice, visitor=visitor
+    )
+    try:
+        servers.start()
+        servers.ready()
+        yield list(servers.all)
+    finally:
+        servers.close()
+
+
+@contextlib.contextmanager
+def one_server(
+    name: str, env: Environment, config: Config, *, elicits: bool = False
+) -> Iterator[RunningServer]:
+    """The server called ``name``, started. Raises its error."""
+    with running_servers([server_settings(name, config)], env, elicits=elicits) as (server,):
+        if server.error is not None:
+            raise server.error
+        yield server
+
+
+def server_settings(name: str, config: Config) -> ServerSettings:
+    """The server called ``name``. Raises UsageError, ConfigError."""
+    settings = {each.name: each for each in configured_servers(config)}
+    if name not in settings:
+        raise unknown("MCP server", name, list(settings))
+    return settings[name]
+
+
+def unknown(what: str, name: str, known: Sequence[str]) -> UsageError:
+    """That there is no ``name``, and what there is."""
+    close = nearest_of(name, known)
+    there_are = f"There are: {', '.join(known)}." if known else "None is configured."
+    return UsageError(
+        f"There is no {what} {name!r}.", hint=f"Did you mean {close}?" if close else there_are
+    )
+
+
+def name_and_rest(text: str, form: str) -> Tuple[str, str]:
+    """``NAME/REST`` in two. Raises UsageError."""
+    name, slash, rest = text.partition("/")
+    if not slash or not name or not rest:
+        raise UsageError(f"{text!r} is not {form}.", hint="See: jpq mcp ls")
+    return name, rest
