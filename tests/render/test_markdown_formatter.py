@@ -385,6 +385,19 @@ def test_a_mark_without_a_partner_is_text_after_so_much_time():
     assert terminal.formatter.tick() is None
 
 
+@pytest.mark.parametrize(
+    "text", ["- ", "1", "```py", "[a]: ", "| a |", "#", "***", "> ", "*", "a "]
+)
+def test_what_time_cannot_tell_is_not_asked_again_and_again(text):
+    terminal = Terminal()
+    terminal.feed(text)
+    terminal.wait(HELD_S)
+    assert terminal.formatter.tick() is None
+    terminal.feed("x")
+    terminal.wait(HELD_S)
+    assert terminal.formatter.tick() is None
+
+
 def test_little_is_held_in_a_slow_answer():
     """50 characters a second: half of the letters are shown at once, none is late."""
     text = "Slow answers are made of **words** and `code`, of *this* and [that](/x). " * 12

@@ -8,7 +8,7 @@ import pytest
 from jpq.render.markdown.formatter import MarkdownFormatter
 from jpq.render.theme import Look
 
-SIZE = 3000
+SIZE = 1500
 
 # A head and what is repeated after it.
 TEXTS = {

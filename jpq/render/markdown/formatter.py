@@ -58,10 +58,12 @@ class MarkdownFormatter:
         self._sanitizer = Sanitizer(sanitize)
         self._clock = clock
         self._due: Optional[float] = None
+        self._is_released = False  # all that could be, since text came last
         self._begin()
 
     def feed(self, text: str) -> str:
         """What can be shown now."""
+        self._is_released = False
         self._read(self._sanitizer.feed(text))
         return self._take()
 
@@ -87,8 +89,8 @@ class MarkdownFormatter:
         """All that takes time is loaded."""
 
     def tick(self) -> Optional[float]:
-        """Seconds until ``release`` is due; None when nothing is held."""
-        if not (self._scanner.holds or self._layout.holds):
+        """Seconds until ``release`` is due; None when it would show nothing."""
+        if self._is_released or not (self._scanner.holds or self._layout.holds):
             self._due = None
             return None
         now = self._clock()
@@ -98,6 +100,8 @@ class MarkdownFormatter:
 
     def release(self) -> str:
         """Show what is held and can be shown."""
+        self._is_released = True
+        self._due = None
         self._scanner.release()
         self._layout.release()
         return self._take()
