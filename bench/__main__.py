@@ -10,6 +10,7 @@ import tempfile
 from typing import List
 
 from bench import (
+    conversations,
     decoders,
     durability,
     large,
@@ -32,6 +33,7 @@ BENCHMARKS = {
     "large": large.measure,
     "render": render.measure,
     "decoders": decoders.measure,
+    "conversations": conversations.measure,
     "tools": tools.measure,
     "durability": durability.measure,
 }
