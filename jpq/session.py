@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from jpq.config.keys import key_store, require_key
 from jpq.config.load import Config
@@ -12,6 +13,7 @@ from jpq.config.paths import Paths
 from jpq.conversation.event import Draft
 from jpq.conversation.thread import Thread, ThreadToolResult, build_thread
 from jpq.events.turn import ConversationOpened, Error, Result, TurnEvent
+from jpq.interrupt.menus import Chosen, Situation
 from jpq.interrupt.signals import Interrupt, SignalRouter
 from jpq.provider.base import ModelRef, Provider, ProviderRequest, ProviderRow
 from jpq.provider.prices import cost_of, price_table
@@ -19,10 +21,10 @@ from jpq.provider.registry import load_api, resolve
 from jpq.render.worker import DisplayFailed, Renderer
 from jpq.tools.registry import Toolset
 from jpq.turn.calls import CallRound, Settle, Surroundings
-from jpq.turn.coordinator import Trigger
 from jpq.turn.cycle import CycleTimes, RetryLimits
 from jpq.turn.ending import TurnOutcome, of_display
 from jpq.turn.inbox import Inbox
+from jpq.turn.interruption import Menus
 from jpq.turn.loop import TurnLoop, TurnSettings
 
 # At the default of 5 ms a busy thread keeps a reader waiting for that long after its data
@@ -39,6 +41,7 @@ class TurnSetup(NamedTuple):
 
     ``journal`` is the open conversation; ``deadline`` is when the run must end, as a
     ``time.monotonic`` reading, or None. ``tool_choice`` holds until a tool was called.
+    ``menus`` says whether Ctrl+C asks what to do, or just saves and ends.
     """
 
     config: Config
@@ -50,6 +53,7 @@ class TurnSetup(NamedTuple):
     toolset: Toolset
     tool_choice: Optional[str]
     surroundings: Surroundings
+    menus: bool = False
 
 
 def open_provider(
@@ -106,14 +110,17 @@ def run_turn(
     requests: Sequence[Draft],
     inbox: Inbox,
     renderer: Renderer,
+    router: Optional[SignalRouter] = None,
 ) -> TurnOutcome:
     """Run one turn and show it whole, its error and its result too. Main thread.
 
-    Without a question in ``requests`` the conversation's unfinished turn is answered.
-    Signals are messages while it runs; what they ask for is in the outcome.
+    Without a question in ``requests`` the conversation's unfinished turn is answered. With a
+    ``router`` signals are messages while it runs; what they ask for is in the outcome.
     """
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     renderer.show(ConversationOpened(setup.journal.id, str(setup.model)))
+    if router is not None:
+        router.escalation.cooldown_s = setup.config["interrupt.cooldown_s"]
     rounds: List[CallRound] = []
 
     def open_round(settle: Settle) -> CallRound:
@@ -129,9 +136,9 @@ def run_turn(
         inbox=inbox,
         show=renderer.show,
         settings=_settings(setup),
-        choose=_stop,
+        menus=_Menus(lambda: _open_menus(setup, renderer, router)),
     )
-    with SignalRouter(inbox.post):
+    with router.scope(inbox.post) if router else contextlib.nullcontext():
         try:
             outcome = loop.run(requests)
         finally:
@@ -151,9 +158,33 @@ def _open_round(setup: TurnSetup, inbox: Inbox, renderer: Renderer, settle: Sett
     return opened
 
 
-def _stop(interrupt: Interrupt) -> Trigger:
-    """Every signal saves what arrived and ends the turn."""
-    return Trigger.STOP
+class _Menus:
+    """Menus that are made at the first press, which most turns never see."""
+
+    def __init__(self, make: Callable[[], Menus]) -> None:
+        self._make = make
+        self._made: Optional[Menus] = None
+
+    def choose(self, interrupt: Interrupt, situation: Situation) -> Chosen:
+        return self._menus.choose(interrupt, situation)
+
+    def ask(self, question: str, situation: Situation) -> Tuple[Optional[str], Any]:
+        return self._menus.ask(question, situation)
+
+    @property
+    def _menus(self) -> Menus:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+
+def _open_menus(setup: TurnSetup, renderer: Renderer, router: Optional[SignalRouter]) -> Menus:
+    assert router is not None, "without a router there are no signals"
+    opening = importlib.import_module("jpq.turn.menu_opening")
+    opened: Menus = opening.open_menus(
+        setup.config, setup.surroundings.environ, renderer, router, setup.menus
+    )
+    return opened
 
 
 def _request_maker(setup: TurnSetup) -> Callable[[bool, bool], ProviderRequest]:

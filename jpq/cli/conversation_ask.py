@@ -8,7 +8,7 @@ from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
 from jpq.config.load import Config
 from jpq.conversation.thread import USER, Message, Thread, ThreadText
-from jpq.errors import BadInputError, ConfigError
+from jpq.errors import BadInputError, ConfigError, StreamError
 from jpq.events.parts import StreamEvent
 from jpq.events.transcript import Transcript
 from jpq.interrupt.signals import Interrupt, SignalRouter, end_by_signal
@@ -78,6 +78,9 @@ class Asker:
     def retrying(self, retry: Any) -> None:
         """Say why it takes longer."""
         self._env.tell(f"jpq: {retry.error.message} Trying again in {retry.wait_s:.1f} s.")
+
+    def resuming(self, error: StreamError) -> None:
+        """There is no menu here, so nothing fails behind one."""
 
     def disturbed(self, item: Any) -> bool:
         """A signal ends it."""

@@ -92,12 +92,13 @@ def _answer(
             interactive=query.interactive,
             yes=args.yes,
         ),
+        menus=query.interactive and not args.no_menu,
     )
     fault: Optional[Exception] = None
     try:
         if args.verbose:
             renderer.show(Notice(_where_saved(query)))
-        outcome = run_turn(setup, query.requests, inbox, renderer)
+        outcome = run_turn(setup, query.requests, inbox, renderer, early.router)
     except Exception as error:
         fault = error
         outcome = _broken_off(error, renderer)

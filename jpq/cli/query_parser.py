@@ -199,6 +199,9 @@ def _add_run(group: Any) -> None:
         "--non-interactive", action="store_true", help="never ask anything on the terminal"
     )
     group.add_argument(
+        "--no-menu", action="store_true", help="Ctrl+C saves and ends, without asking"
+    )
+    group.add_argument(
         "--set",
         metavar="KEY=VALUE",
         action="append",

@@ -20,6 +20,10 @@ class NobodyAnswers(Exception):
     """The terminal is gone: it cannot be opened, was hung up, or its input ended."""
 
 
+class TerminalStuck(NobodyAnswers):
+    """The terminal takes nothing: it is stopped, or nobody reads from it."""
+
+
 class PromptLeft(Exception):
     """``meanwhile`` found something that comes before the question, such as a signal."""
 
@@ -42,6 +46,9 @@ class Prompter:
         self._clean = clean
         self._environ = environ
         self._open_terminal = open_terminal
+        # Elsewhere a line stays: it would be read out, or shown as garbage.
+        dumb = environ.get("TERM", "dumb") == "dumb"
+        self._can_erase = not dumb and not environ.get("ACCESSIBLE")
 
     @contextlib.contextmanager
     def dialogue(self, meanwhile: Callable[[], None]) -> Iterator[Dialogue]:
@@ -57,7 +64,7 @@ class Prompter:
                 raise NobodyAnswers("there is no terminal") from error
             with terminal:
                 terminal.meanwhile = meanwhile
-                yield Dialogue(terminal, self._clean, self._environ)
+                yield Dialogue(terminal, self._clean, self._environ, self._can_erase)
 
 
 class Dialogue:
@@ -68,24 +75,37 @@ class Dialogue:
     """
 
     def __init__(
-        self, terminal: Terminal, clean: Callable[[str], str], environ: Mapping[str, str]
+        self,
+        terminal: Terminal,
+        clean: Callable[[str], str],
+        environ: Mapping[str, str],
+        can_erase: bool = False,
     ) -> None:
         self._terminal = terminal
         self._clean = clean
         self._environ = environ
+        self._can_erase = can_erase
 
     def say(self, text: str) -> None:
         """Show a text, on lines of its own."""
         self._write(self._clean(text).rstrip("\n") + "\n")
 
-    def choose(self, question: str, keys: Sequence[str], otherwise: str) -> str:
+    def choose(
+        self, question: str, keys: Sequence[str], otherwise: str, *, erase: bool = False
+    ) -> str:
         """Ask until one of ``keys`` is pressed; it needs no Enter, and case does not matter.
 
-        Ctrl+D and Escape mean ``otherwise``, the answer that does least.
+        Ctrl+D and Escape mean ``otherwise``, the answer that does least. With ``erase`` the
+        question leaves no trace, where a terminal can do that.
         """
         self._ask(question)
+        erase = erase and self._can_erase
         while True:
-            key = self._terminal.read_key()
+            try:
+                key = self._terminal.read_key()
+            except PromptLeft:
+                self._end_question("", erase)
+                raise
             if key is None:
                 self._write("\n")
                 raise NobodyAnswers("the terminal's input ended")
@@ -93,7 +113,7 @@ class Dialogue:
                 key = otherwise
             key = key.lower()
             if key in keys:
-                self._write(key + "\n")
+                self._end_question(key, erase)
                 return key
 
     def line(self, question: str) -> Optional[str]:
@@ -118,6 +138,15 @@ class Dialogue:
             self.say(f"{error.message} {error.hint}")
             return None
 
+    def _end_question(self, key: str, erase: bool) -> None:
+        if not erase:
+            self._write(key + "\n")
+            return
+        try:
+            self._terminal.erase_line()
+        except OSError as error:
+            raise _nobody(error) from error
+
     def _ask(self, question: str) -> None:
         self._terminal.drop_typed_ahead()
         self._write(self._clean(question).rstrip() + " ")
@@ -126,4 +155,10 @@ class Dialogue:
         try:
             self._terminal.write(text)
         except OSError as error:
-            raise NobodyAnswers("the terminal is gone") from error
+            raise _nobody(error) from error
+
+
+def _nobody(error: OSError) -> NobodyAnswers:
+    if isinstance(error, TimeoutError):
+        return TerminalStuck("the terminal takes nothing")
+    return NobodyAnswers("the terminal is gone")

@@ -1,39 +1,67 @@
-"""SignalRouter: signals become messages while a turn runs."""
+"""SignalRouter: hands each signal to whoever listens at the moment.
+
+turn ─scope─▶ router ◀─signal
+menu ─scope─▶    │
+                 └─▶ the topmost scope that takes it, else an exception on the main thread
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
-from typing import Any, Callable, Dict, NamedTuple, NoReturn, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, NoReturn, Optional
 
-# Signals that ask for a graceful end, by name because Windows lacks some of them.
-_GRACEFUL = ("SIGINT", "SIGTERM", "SIGHUP")
-_LAST_PRESS = 3
+from jpq.interrupt.escalation import AT_ONCE, END, Escalation
+from jpq.terminal.modes import put_modes_back
+
+# By name because Windows lacks some and has its own Ctrl+Break.
+_KEYS = ("SIGINT", "SIGBREAK")
+_ENDING = ("SIGTERM", "SIGHUP")
 
 
 class Interrupt(NamedTuple):
-    """A signal arrived: its number, and which press of Ctrl+C it is (1, 2)."""
+    """A signal arrived: its number, and what it asks for (``escalation.MENU`` or ``END``)."""
 
     signum: int
     press: int
 
 
-class SignalRouter:
-    """Posts each signal and does nothing else; a context manager around the turn loop.
+class Signalled(BaseException):
+    """The signal ``signum`` asks for the end; raised wherever the main thread is, like
+    KeyboardInterrupt."""
 
-    Main thread only, because Python installs handlers there. The handler calls ``post``,
-    which must be safe inside a signal handler (``Inbox.post`` is). The third Ctrl+C and
-    SIGQUIT end the process at once, without asking anybody.
+    def __init__(self, signum: int) -> None:
+        super().__init__(signum)
+        self.signum = signum
+
+
+Notify = Callable[[Interrupt], object]
+
+
+class SignalRouter:
+    """The one handler of SIGINT, SIGTERM and SIGHUP; a context manager. Main thread only,
+    because Python installs handlers there.
+
+    Scopes are a stack. ``notify`` of the topmost one is called inside the handler, so it may
+    do no more than one ``SimpleQueue.put`` (``Inbox.post``), or raise; False declines. A
+    signal that no scope takes is raised: KeyboardInterrupt or Signalled. Once the end was
+    asked for, a press ends the process at once.
+
+    SIGQUIT and SIGTSTP are left to the system, which obeys them even where Python hangs;
+    ``jpq.terminal.modes`` sees to the terminal.
     """
 
-    def __init__(self, post: Callable[[Interrupt], None]) -> None:
-        self._post = post
-        self._presses = 0
+    def __init__(
+        self, post: Optional[Notify] = None, escalation: Optional[Escalation] = None
+    ) -> None:
+        self.escalation = escalation or Escalation()
+        self._scopes: List[Notify] = [] if post is None else [post]
         self._previous: Dict[int, Any] = {}
 
     def __enter__(self) -> SignalRouter:
-        for name in _GRACEFUL:
+        for name in _KEYS + _ENDING:
             signum = getattr(signal, name, None)
             # A signal that the parent ignores (nohup, a background job) stays ignored.
             if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:
@@ -45,12 +73,48 @@ class SignalRouter:
             signal.signal(signum, handler)
         self._previous.clear()
 
+    @contextlib.contextmanager
+    def scope(self, notify: Notify) -> Iterator[None]:
+        """Have ``notify`` take signals until the end of the ``with``."""
+        self._scopes.append(notify)
+        try:
+            yield
+        finally:
+            self._scopes.remove(notify)
+
+    @contextlib.contextmanager
+    def menu(self) -> Iterator[None]:
+        """While a menu is open, every press asks for the end."""
+        self.escalation.in_menu = True
+        try:
+            yield
+        finally:
+            self.escalation.in_menu = False
+
+    def stop_listening(self) -> None:
+        """From now on a signal simply ends the process."""
+        for signum in self._previous:
+            signal.signal(signum, signal.SIG_DFL)
+
     def _handle(self, signum: int, frame: Optional[object]) -> None:
-        if signum == signal.SIGINT:
-            self._presses += 1
-            if self._presses >= _LAST_PRESS:
+        if signum in _numbers(_KEYS):
+            press = self.escalation.press()
+            if press == AT_ONCE:
+                put_modes_back()
                 end_by_signal(signum)
-        self._post(Interrupt(signum, max(self._presses, 1)))
+        else:
+            press = END
+            self.escalation.end()
+        for notify in reversed(self._scopes):
+            if notify(Interrupt(signum, press)) is not False:
+                return
+        self.escalation.end()
+        raise KeyboardInterrupt if signum == signal.SIGINT else Signalled(signum)
+
+
+def is_key(signum: int) -> bool:
+    """Whether the person sends it by a key, and is asked what it means."""
+    return signum in _numbers(_KEYS)
 
 
 def end_by_interrupt() -> NoReturn:
@@ -64,3 +128,7 @@ def end_by_signal(signum: int) -> NoReturn:
         signal.signal(signum, signal.SIG_DFL)
         os.kill(os.getpid(), signum)
     os._exit(128 + signum)  # elsewhere only reached when the signal is blocked
+
+
+def _numbers(names: Any) -> List[int]:
+    return [getattr(signal, name) for name in names if hasattr(signal, name)]

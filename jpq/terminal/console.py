@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any, BinaryIO
@@ -62,6 +63,14 @@ if sys.platform == "win32":
             """Forget typed keys."""
             while msvcrt.kbhit():
                 msvcrt.getwch()
+
+        def columns(self) -> int:
+            """The width of its lines."""
+            return os.get_terminal_size(self._target.fileno()).columns
+
+        def in_foreground(self) -> bool:
+            """There are no background jobs there."""
+            return True
 
         def close(self) -> None:
             """Close both files."""

@@ -10,25 +10,36 @@ from typing import Any, Iterator
 
 _CONTROLLING_TERMINAL = "/dev/tty"
 _READ_SIZE = 4096  # the longest line a terminal takes
+_STUCK_S = 1.0
+_COLUMNS = 80  # where the terminal does not say, as on a serial line
 
 _LOCAL_FLAGS = 3
 _CONTROL_CHARS = 6
 
 
 class PosixDevice:
-    """A terminal's descriptor, owned. Implements ``jpq.terminal.tty.Device``."""
+    """A terminal's descriptor, owned. Implements ``jpq.terminal.tty.Device``.
+
+    It does not block by itself: a terminal that takes nothing must not hold anybody up.
+    """
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
 
     def write(self, data: bytes) -> None:
-        """All of ``data``."""
+        """All of ``data``; TimeoutError where the terminal takes nothing for a second."""
         while data:
-            data = data[os.write(self._fd, data) :]
+            if not select.select([], [self._fd], [], _STUCK_S)[1]:
+                raise TimeoutError("the terminal takes nothing")
+            with contextlib.suppress(BlockingIOError):  # it became full in between
+                data = data[os.write(self._fd, data) :]
 
     def read(self) -> bytes:
         """A line, or what keys there are; empty at the end."""
-        return os.read(self._fd, _READ_SIZE)
+        while True:
+            select.select([self._fd], [], [])
+            with contextlib.suppress(BlockingIOError):  # somebody else took it
+                return os.read(self._fd, _READ_SIZE)
 
     def wait(self, timeout_s: float) -> bool:
         """Whether something can be read; a terminal that is gone can."""
@@ -42,7 +53,7 @@ class PosixDevice:
     def set_modes(self, modes: Any) -> None:
         """Set attributes; what is typed already is kept."""
         with _os_errors():
-            termios.tcsetattr(self._fd, termios.TCSADRAIN, modes)
+            termios.tcsetattr(self._fd, termios.TCSANOW, modes)
 
     def key_mode(self) -> None:
         """No lines and no echo; signals as before."""
@@ -57,6 +68,20 @@ class PosixDevice:
         with _os_errors():
             termios.tcflush(self._fd, termios.TCIFLUSH)
 
+    def columns(self) -> int:
+        """The width of its lines."""
+        try:
+            return os.get_terminal_size(self._fd).columns or _COLUMNS
+        except OSError:
+            return _COLUMNS
+
+    def in_foreground(self) -> bool:
+        """Whether this process may use it; one that is gone stops nobody."""
+        try:
+            return os.tcgetpgrp(self._fd) == os.getpgrp()
+        except OSError:
+            return True
+
     def close(self) -> None:
         """Close the descriptor."""
         os.close(self._fd)
@@ -64,7 +89,7 @@ class PosixDevice:
 
 def open_device() -> PosixDevice:
     """The controlling terminal; OSError when there is none."""
-    return PosixDevice(os.open(_CONTROLLING_TERMINAL, os.O_RDWR | os.O_NOCTTY))
+    return PosixDevice(os.open(_CONTROLLING_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK))
 
 
 @contextlib.contextmanager

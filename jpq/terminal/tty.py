@@ -12,6 +12,8 @@ import re
 import sys
 from typing import Any, Callable, Iterator, Mapping, Optional, Protocol
 
+from jpq.terminal.modes import watched
+
 # The devices need modules that exist on one platform only, so each is loaded by name.
 _DEVICE = "jpq.terminal.console" if sys.platform == "win32" else "jpq.terminal.device"
 
@@ -45,6 +47,12 @@ class Device(Protocol):
     def drop_input(self) -> None:
         """Forget what was typed and not yet read."""
 
+    def columns(self) -> int:
+        """The width of its lines."""
+
+    def in_foreground(self) -> bool:
+        """Whether this process may use it, or would be stopped for it."""
+
     def close(self) -> None:
         """Give it back."""
 
@@ -62,6 +70,7 @@ class Terminal:
         self.meanwhile: Optional[Callable[[], None]] = None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._typed = ""  # read from the device, not yet handed out
+        self._line = ""  # shown last, and not ended
 
     @classmethod
     def open(cls) -> Terminal:
@@ -80,21 +89,32 @@ class Terminal:
 
     def write(self, text: str) -> None:
         """Show ``text``; OSError when the terminal is gone."""
+        self._line = (self._line + text).rpartition("\n")[2]
         self._device.write(text.encode("utf-8", "replace"))
+
+    def erase_line(self) -> None:
+        """Erase the line shown last, however many rows it takes; OSError as ``write``.
+
+        It must hold one column for each character.
+        """
+        rows_above = max(0, len(self._line) - 1) // max(1, self._device.columns())
+        up = f"\x1b[{rows_above}A" if rows_above else ""
+        self._device.write(f"\r{up}\x1b[J".encode())
+        self._line = ""
 
     def read_line(self) -> Optional[str]:
         """The next line without its end; None at the end of input (Ctrl+D, hang-up)."""
-        while "\n" not in self._typed:
-            if not self._read_more():
-                rest, self._typed = self._typed, ""
-                return rest or None
+        with watched(lambda: None, self._show_line_again):
+            while "\n" not in self._typed:
+                if not self._read_more():
+                    rest, self._typed = self._typed, ""
+                    return rest or None
         line, self._typed = self._typed.split("\n", 1)
         return line.rstrip("\r")
 
     def read_key(self) -> Optional[str]:
         """The next key: a character, or the escape sequence of a special key; None at the end."""
-        with self.saved_modes():
-            self._device.key_mode()
+        with self.saved_modes(), self._key_mode():
             while not self._typed:
                 if not self._read_more():
                     return None
@@ -123,6 +143,28 @@ class Terminal:
             with contextlib.suppress(OSError):
                 self._device.set_modes(modes)
 
+    @contextlib.contextmanager
+    def _key_mode(self) -> Iterator[None]:
+        modes = self._device.modes()
+
+        def put_back() -> None:
+            with contextlib.suppress(OSError):
+                self._device.set_modes(modes)
+
+        def take_again() -> None:
+            with contextlib.suppress(OSError):
+                self._device.key_mode()
+            self._show_line_again()
+
+        with watched(put_back, take_again):
+            self._device.key_mode()
+            yield
+
+    def _show_line_again(self) -> None:
+        """After the shell has written where the line was."""
+        with contextlib.suppress(OSError):
+            self._device.write(("\r" + self._line).encode("utf-8", "replace"))
+
     def _read_more(self) -> bool:
         while self.meanwhile is not None and not self._device.wait(_MEANWHILE_S):
             self.meanwhile()
@@ -132,6 +174,18 @@ class Terminal:
             data = b""
         self._typed += self._decoder.decode(data)
         return bool(data)
+
+
+def in_foreground() -> bool:
+    """Whether the process may use its terminal; False without one, too."""
+    try:
+        device = importlib.import_module(_DEVICE).open_device()
+    except OSError:
+        return False
+    try:
+        return bool(device.in_foreground())
+    finally:
+        device.close()
 
 
 def interactive(environ: Mapping[str, str], non_interactive: bool) -> bool:

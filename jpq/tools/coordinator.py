@@ -7,7 +7,7 @@ calls ─▶ refused at once
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from jpq.conversation.event import ConfigDelta, Draft, InquiryRequest, InquiryResponse, ToolCall
 from jpq.errors import DeniedError
@@ -17,14 +17,7 @@ from jpq.tools import texts
 from jpq.tools.admission import Admission, Refusal
 from jpq.tools.consent import PermissionDialogue, ask_delivery, ask_question
 from jpq.tools.definition import EDIT, SKIP, Tool, ToolAnswered
-from jpq.tools.executor import (
-    ACTIVE,
-    RESTARTED,
-    State,
-    Step,
-    ToolExecutor,
-    ToolFinished,
-)
+from jpq.tools.executor import ACTIVE, RESTARTED, State, Step, ToolExecutor, ToolFinished
 from jpq.tools.launcher import Launcher
 from jpq.tools.permission import ALLOW, Permissions
 from jpq.tools.questions import Asked, Questions, TakenBack
@@ -266,10 +259,15 @@ class ToolCoordinator:
             elif not executor.ended:
                 self._answers.append(executor.stop())
 
-    def restart(self) -> None:
-        """Stop what runs, and run it again as soon as it has ended."""
+    def running(self) -> List[Tuple[str, str]]:
+        """Id and title of the calls that run, in request order."""
+        return [(each.id, each.title) for each in self._in(*ACTIVE)]
+
+    def restart(self, ids: Sequence[str]) -> None:
+        """Stop those of ``ids`` that run, and run them again as soon as they have ended."""
         for executor in self._in(*ACTIVE):
-            executor.token.cancel(RESTARTED)
+            if executor.id in ids:
+                executor.token.cancel(RESTARTED)
 
     def close(self) -> None:
         """Stop everything; nothing more is answered."""

@@ -99,6 +99,7 @@ TRANSITIONS: Dict[Tuple[Phase, Trigger], Move] = {
     (_P.CONTINUING, _T.NEXT_CYCLE): Move(_P.STREAMING, (_A.SEND,)),
     (_P.CONTINUING, _T.LIMIT): Move(_P.COMPLETE, (_A.END_TURN,)),
     (_P.CONTINUING, _T.INTERRUPT): Move(_P.INTERRUPTED, (_A.OPEN_MENU,)),
+    (_P.INTERRUPTED, _T.RECEIVED): Move(_P.INTERRUPTED, (_A.SHOW,), only=_P.STREAMING),
     (_P.INTERRUPTED, _T.CONTINUE): Move(None),
     (_P.INTERRUPTED, _T.STOP): Move(
         _P.COMPLETE, (_A.CANCEL, _A.KEEP_PARTIAL, _A.COMMIT_RESPONSES, _A.END_TURN)
@@ -109,6 +110,7 @@ TRANSITIONS: Dict[Tuple[Phase, Trigger], Move] = {
         _P.CONTINUING, (_A.CANCEL, _A.COMMIT_RESPONSES), only=_P.EXECUTING
     ),
     (_P.INTERRUPTED, _T.RESTART): Move(_P.EXECUTING, (_A.RESTART_TOOLS,), only=_P.EXECUTING),
+    (_P.REPLYING, _T.RECEIVED): Move(_P.REPLYING, (_A.SHOW,), only=_P.STREAMING),
     (_P.REPLYING, _T.REPLIED): Move(
         _P.STREAMING,
         (
@@ -171,7 +173,8 @@ class TurnCoordinator:
         if trigger is Trigger.INTERRUPT and self.phase is not Phase.REPLYING:
             self._below = self.phase
         self.phase = self._below if move.to is None else move.to
-        if trigger is Trigger.CONTINUE and self._calls and not self.waiting_for:
+        all_answered = bool(self._calls) and not self.waiting_for
+        if trigger is Trigger.CONTINUE and self.phase is Phase.EXECUTING and all_answered:
             return self.handle(Trigger.ALL_ANSWERED)  # the last answer came behind the menu
         return move.acts
 

@@ -11,6 +11,7 @@ from jpq.errors import ErrorKind, RunTimeoutError, StreamError
 from jpq.events.parts import INTERRUPTED, Finished, KeepAlive, StreamEvent
 from jpq.provider.base import Exchange
 from jpq.turn.inbox import Inbox
+from jpq.turn.reading import Arrived, ReaderEnded, read
 
 # A reader that is still connecting cannot be woken; it is left behind as a daemon and its
 # later items carry an attempt number that nobody waits for.
@@ -21,39 +22,6 @@ _JOIN_S = 0.5
 _BURST_S = 0.001
 # Once the provider has said how the answer ends, only a late usage report is waited for.
 _ENDING_GRACE_S = 5.0
-
-
-class Arrived(NamedTuple):
-    """A stream event of attempt ``attempt``."""
-
-    attempt: int
-    event: StreamEvent
-
-
-class ReaderEnded(NamedTuple):
-    """The reader of attempt ``attempt`` is done; ``error`` is what it failed with."""
-
-    attempt: int
-    error: Optional[BaseException]
-
-
-class _Batch(NamedTuple):
-    """What one look into the inbox brought: events, and whether the attempt is over."""
-
-    events: List[StreamEvent]
-    finished: Optional[Finished]
-    end: Optional[ReaderEnded]
-
-    def plus(self, event: StreamEvent) -> _Batch:
-        if isinstance(event, KeepAlive):
-            return self
-        self.events.append(event)
-        return self._replace(finished=event) if isinstance(event, Finished) else self
-
-    def joined(self, later: _Batch) -> _Batch:
-        return _Batch(
-            self.events + later.events, later.finished or self.finished, later.end or self.end
-        )
 
 
 class CycleTimes(NamedTuple):
@@ -84,11 +52,25 @@ class Audience(Protocol):
         """The attempt failed; ``retry`` (jpq.turn.retry.Retry) says what comes."""
 
     def disturbed(self, item: Any) -> bool:
-        """Something else came in: a signal, a failed display. True to go on."""
+        """Something else came in: a signal, a failed display. True to go on.
+
+        A menu may be opened meanwhile, which calls ``behind``.
+        """
+
+    def resuming(self, error: StreamError) -> None:
+        """The attempt failed behind a menu, and the person chose to go on."""
 
 
 class CycleLeft(Exception):
     """The audience did not want to go on."""
+
+
+class _DiedBehindMenu(Exception):
+    """The attempt failed while a menu was open, in a way that another one may mend."""
+
+    def __init__(self, error: StreamError) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class ResilientCycle:
@@ -113,6 +95,13 @@ class ResilientCycle:
         self._clock = inbox.clock
         self._sleep = sleep
         self._attempt = 0
+        # Of the running attempt: how the provider ended it, and that its reader is done.
+        self._finished: Optional[Finished] = None
+        self._end: Optional[ReaderEnded] = None
+        self._ended_behind = False
+        self._last_event_at = 0.0
+        self._hurries = False
+        self.waiting = False  # for the next attempt
         self._first_failure_at: Optional[float] = None
 
     def run(self, open_exchange: Callable[[], Exchange]) -> bool:
@@ -122,37 +111,61 @@ class ResilientCycle:
         as it is by then. Raises the StreamError that could not be mended, and
         RunTimeoutError.
         """
-        try:
+        while True:
             try:
-                self._run_attempt(open_exchange)
-            except StreamError as error:
-                if not error.retryable:
-                    raise
-                self._run_again(open_exchange, error)
-        except CycleLeft:
-            return False
-        return True
+                self._run_attempts(open_exchange)
+                return True
+            except _DiedBehindMenu as died:
+                self._audience.resuming(died.error)
+            except CycleLeft:
+                return False
+
+    def behind(self) -> Any:
+        """While a menu is open, deal with what is ready: the first item that is none of the
+        cycle's, a RunTimeoutError when the time is up, or None."""
+        other = self._hand_on(self._inbox.take_ready())
+        self._ended_behind = self._end is not None and not self.waiting
+        run_deadline = self._times.run_deadline
+        if other is None and run_deadline is not None and self._clock() >= run_deadline:
+            return _out_of_time()
+        return other
+
+    def hurry(self) -> None:
+        """Make the next attempt now."""
+        self._hurries = True
+
+    def _run_attempts(self, open_exchange: Callable[[], Exchange]) -> None:
+        try:
+            self._run_attempt(open_exchange)
+        except StreamError as error:
+            if not error.retryable:
+                raise
+            self._run_again(open_exchange, error)
 
     def _run_again(self, open_exchange: Callable[[], Exchange], error: StreamError) -> None:
         if self._first_failure_at is None:
             self._first_failure_at = self._clock()
-        started = self._first_failure_at
         # tenacity costs a quarter of a one-shot run, and most runs never fail.
         retry = importlib.import_module("jpq.turn.retry")
         retry.attempt_again(
             lambda: self._run_attempt(open_exchange),
             error,
             limits=self._limits,
-            seconds_retrying=lambda: self._clock() - started,
+            seconds_retrying=self._seconds_retrying,
             before_wait=self._audience.retrying,
             wait=self._wait,
         )
 
+    def _seconds_retrying(self) -> float:
+        assert self._first_failure_at is not None
+        return self._clock() - self._first_failure_at
+
     def _run_attempt(self, open_exchange: Callable[[], Exchange]) -> None:
         self._attempt += 1
+        self._finished, self._end, self._ended_behind = None, None, False
         exchange = open_exchange()
         reader = threading.Thread(
-            target=_read,
+            target=read,
             args=(exchange, self._attempt, self._inbox.post),
             name=f"jpq-read-{self._attempt}",
             daemon=True,
@@ -166,35 +179,33 @@ class ResilientCycle:
 
     def _pump(self, exchange: Exchange) -> None:
         """Hand on what the reader posts until it ends; raises what it failed with."""
-        finished: Optional[Finished] = None
-        last_event_at = self._clock()
-        while True:
-            ending = finished is not None or exchange.ending
+        self._last_event_at = self._clock()
+        while self._end is None:
+            ending = self._finished is not None or exchange.ending
             idle_s = _ENDING_GRACE_S if ending else self._times.idle_timeout_s
-            item = self._take(last_event_at + idle_s)
-            if self._clock() - last_event_at < _BURST_S:
+            item = self._take(self._last_event_at + idle_s)
+            if self._clock() - self._last_event_at < _BURST_S:
                 self._sleep(_BURST_S)
-            batch = self._last_words(exchange, idle_s) if item is None else self._gather(item)
-            if batch.events:
-                last_event_at = self._clock()
-                self._audience.received(batch.events)
-            finished = batch.finished or finished
-            if batch.end is not None:
-                if finished is None or finished.reason == INTERRUPTED:
-                    raise batch.end.error or _cut()
-                return
+            if item is None:
+                self._end = self._last_words(exchange, idle_s)
+            else:
+                self._deal_with(item)
+        if self._finished is None or self._finished.reason == INTERRUPTED:
+            error = self._end.error or _cut()
+            if self._ended_behind and isinstance(error, StreamError) and error.retryable:
+                raise _DiedBehindMenu(error)
+            raise error
 
-    def _last_words(self, exchange: Exchange, idle_s: float) -> _Batch:
+    def _last_words(self, exchange: Exchange, idle_s: float) -> ReaderEnded:
         """End a silent exchange; its reader may still say that the answer was whole."""
         exchange.abort()
-        batch = _Batch([], None, None)
         deadline = self._clock() + _JOIN_S
-        while batch.end is None:
+        while self._end is None:
             item = self._take(deadline)
             if item is None:
                 break
-            batch = batch.joined(self._gather(item))
-        return batch._replace(end=ReaderEnded(self._attempt, _stalled(idle_s)))
+            self._deal_with(item)
+        return ReaderEnded(self._attempt, _stalled(idle_s))
 
     def _take(self, deadline: float) -> Any:
         run_deadline = self._times.run_deadline
@@ -202,54 +213,63 @@ class ResilientCycle:
             return self._inbox.take(deadline)
         item = self._inbox.take(run_deadline)
         if item is None:
-            raise RunTimeoutError(
-                "The run took longer than --timeout allows.",
-                hint="What arrived is saved. Raise --timeout, or continue with: jpq -c",
-            )
+            raise _out_of_time()
         return item
 
-    def _gather(self, item: Any) -> _Batch:
-        """All that is ready of this attempt, starting with ``item``."""
-        batch = _Batch([], None, None)
-        while item is not None:
-            if isinstance(item, Arrived):
-                if item.attempt == self._attempt:
-                    batch = batch.plus(item.event)
+    def _deal_with(self, item: Any) -> None:
+        """Deal with all that is ready, starting with ``item``."""
+        other = self._hand_on(item)
+        while other is not None:
+            self._leave_unless_wanted(other)
+            other = self._hand_on(self._inbox.take_ready())
+
+    def _hand_on(self, item: Any) -> Any:
+        """Hand on what is ready of this attempt, starting with ``item``, up to an item that
+        is something else, which is returned."""
+        events: List[StreamEvent] = []
+        while isinstance(item, (Arrived, ReaderEnded)):
+            if item.attempt != self._attempt or self.waiting:
+                pass  # it comes too late
             elif isinstance(item, ReaderEnded):
-                if item.attempt == self._attempt:
-                    batch = batch._replace(end=item)
-            else:
-                if batch.events:
-                    self._audience.received(batch.events)
-                    batch = batch._replace(events=[])
-                self._leave_unless_wanted(item)
+                self._end = item
+            elif not isinstance(item.event, KeepAlive):
+                events.append(item.event)
+                if isinstance(item.event, Finished):
+                    self._finished = item.event
             item = self._inbox.take_ready()
-        return batch
+        if events:
+            self._last_event_at = self._clock()
+            self._audience.received(events)
+        return item
 
     def _wait(self, seconds: float) -> None:
         """Wait for the next attempt, open to interrupts."""
         deadline = self._clock() + seconds
-        while True:
-            item = self._take(deadline)
-            if item is None:
-                return
-            if not isinstance(item, (Arrived, ReaderEnded)):
-                self._leave_unless_wanted(item)
+        self.waiting, self._hurries = True, False
+        try:
+            while not self._hurries:
+                item = self._take(deadline)
+                if item is None:
+                    return
+                self._deal_with(item)
+        finally:
+            self.waiting = False
 
     def _leave_unless_wanted(self, item: Any) -> None:
+        since = self._clock()
         if not self._audience.disturbed(item):
             raise CycleLeft
+        # The time that the person spent in a menu is neither silence nor a retry.
+        self._last_event_at = self._clock()
+        if self._first_failure_at is not None:
+            self._first_failure_at += self._last_event_at - since
 
 
-def _read(exchange: Exchange, attempt: int, post: Callable[[Any], None]) -> None:
-    """The body of a reader thread: everything, errors too, leaves through ``post``."""
-    error: Optional[BaseException] = None
-    try:
-        for event in exchange.events():
-            post(Arrived(attempt, event))
-    except Exception as caught:  # the top of a thread: raised again on the main thread
-        error = caught
-    post(ReaderEnded(attempt, error))
+def _out_of_time() -> RunTimeoutError:
+    return RunTimeoutError(
+        "The run took longer than --timeout allows.",
+        hint="What arrived is saved. Raise --timeout, or continue with: jpq -c",
+    )
 
 
 def _stalled(idle_s: float) -> StreamError:

@@ -21,6 +21,7 @@ EMPTY = "empty"
 ERROR = "error"
 DENIED = "denied"
 
+DISCARDED = "Discarded; the conversation is as it was before."
 STOPPED_AND_SAVED = "Stopped; what arrived is saved. Go on with: jpq --retry"
 
 
@@ -120,6 +121,17 @@ def of_cycle_limit(max_cycles: int) -> Ending:
 def of_signal(signum: int) -> Ending:
     """The ending of a turn that a signal stopped; what arrived is saved."""
     return Ending(INTERRUPTED, 128 + signum)
+
+
+def of_choice(saved: bool) -> Ending:
+    """The ending of a turn that the person chose to end in a menu."""
+    return Ending(INTERRUPTED, int(ExitCode.OK if saved else ExitCode.INTERRUPT))
+
+
+def was_stopped(ending: Ending) -> bool:
+    """Whether a person or a signal ended the turn, and it was saved. A reader of stdout that
+    went away is neither, and told nothing."""
+    return ending.status == INTERRUPTED and ending.exit_code != ExitCode.BROKEN_PIPE
 
 
 def of_display(error: BaseException) -> Ending:

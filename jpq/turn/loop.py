@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Set
+from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence
 
 from jpq.conversation.cycle_fold import CycleFold
-from jpq.conversation.event import ChatRequest, Draft, ToolResponse, TurnEnd
+from jpq.conversation.event import ChatRequest, Draft, TurnEnd
 from jpq.conversation.thread import Origin
 from jpq.errors import JpqError, RunTimeoutError
-from jpq.events.parts import PAUSED, STOP, TOOL_CALLS, StreamEvent, coalesced
-from jpq.events.turn import (
-    Complete,
-    Notice,
-    TokenUpdate,
-    ToolResult,
-    TurnEvent,
-    Waiting,
-)
+from jpq.events.parts import PAUSED, StreamEvent, coalesced
+from jpq.events.turn import Notice, TurnEvent, Waiting
 from jpq.interrupt.signals import Interrupt
 from jpq.provider.base import Exchange, ModelRef, Provider, ProviderRequest
 from jpq.render.worker import DisplayFailed
 from jpq.store.journal import Journal
-from jpq.tools.definition import ToolAnswered
 from jpq.turn import ending, seam
-from jpq.turn.calls import CallRound, Settle, cut_answers, earlier_calls
-from jpq.turn.coordinator import Act, Answer, Phase, Trigger, TurnCoordinator
+from jpq.turn.call_phase import CallPhase
+from jpq.turn.calls import CallRound, Settle
+from jpq.turn.coordinator import Act, Phase, Trigger, TurnCoordinator
 from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
 from jpq.turn.inbox import Inbox
+from jpq.turn.interruption import Decision, Interruption, Menus, StopAsked
 from jpq.turn.narrator import Narrator
 from jpq.turn.saving import Saving
 from jpq.turn.tally import Tally
@@ -41,12 +35,15 @@ class TurnSettings(NamedTuple):
     limits: RetryLimits
 
 
+_NO_DECISION = Decision(Trigger.CONTINUE)
+
+
 class TurnLoop:
     """Runs one turn. Main thread; blocks only on the inbox.
 
     ``make_request(tools, continues)`` builds the request from the conversation as it is;
     ``open_round(settle)`` is called for the first calls, and makes what runs them;
-    ``choose(interrupt)`` is the menu: it returns CONTINUE, STOP, ABORT or RESPOND.
+    ``menus`` asks the person what a press of Ctrl+C is to do.
     """
 
     def __init__(
@@ -60,7 +57,7 @@ class TurnLoop:
         inbox: Inbox,
         show: Callable[[TurnEvent], None],
         settings: TurnSettings,
-        choose: Callable[[Interrupt], Trigger],
+        menus: Menus,
     ) -> None:
         self._journal = journal
         self._saving = Saving(journal, show)
@@ -68,15 +65,22 @@ class TurnLoop:
         self._model = model
         self._origin = Origin(*model)
         self._make_request = make_request
-        self._open_round = open_round
-        self._round: Optional[CallRound] = None
-        self._settled: Set[str] = set()  # calls whose answers are in the journal
         self._inbox = inbox
         self._show = show
         self._settings = settings
-        self._choose = choose
         self._coordinator = TurnCoordinator()
+        self._decision = _NO_DECISION  # the last one
+        self._calls = CallPhase(
+            journal=journal,
+            saving=self._saving,
+            coordinator=self._coordinator,
+            open_round=open_round,
+            show=show,
+            follow=lambda acts: self._todo.extend(acts),
+            disturbed=self.disturbed,
+        )
         self._cycle = ResilientCycle(inbox, self, settings.times, settings.limits)
+        self._interruption = Interruption(self._coordinator, menus, self._cycle, self._calls, inbox)
         self._fold = CycleFold(self._origin)
         self._narrator = Narrator(show)
         self._todo: Deque[Act] = deque()
@@ -100,8 +104,9 @@ class TurnLoop:
             Act.RUN_TOOLS: self._run_tools,
             Act.COMMIT_RESPONSES: self._commit_responses,
             Act.RESTART_TOOLS: self._restart_tools,
-            Act.CANCEL: self._cancel,
+            Act.CANCEL: self._calls.cancel,
             Act.ROLL_BACK: self._saving.roll_back,
+            Act.NEW_REQUEST: self._new_request,
             Act.END_TURN: self._end_turn,
         }
         while self._todo:
@@ -153,24 +158,28 @@ class TurnLoop:
 
     def retrying(self, retry: Any) -> None:
         """Keep what was shown, and say why and when the next attempt is made."""
-        for act in self._coordinator.handle(Trigger.RETRY):
-            assert act is Act.KEEP_PARTIAL
-            self._keep_partial()
-        self._continues = True
-        why = retry.error.message.rstrip(".")
-        attempt = f"{retry.attempt} of {retry.max_attempts}"
-        self._show(Notice(f"{why}. Attempt {attempt} in {retry.wait_s:.1f} s."))
-        self._show(Waiting(f"attempt {attempt}"))
+        self._keep_for_next_attempt()
+        self._narrator.retrying(retry)
 
     def disturbed(self, item: Any) -> bool:
         """A signal, a failed display or the end of the time; True when the turn goes on."""
-        if isinstance(item, Interrupt):
+        if isinstance(item, Interrupt) and self._coordinator.phase is not Phase.INTERRUPTED:
             return self._interrupted(item)
+        if isinstance(item, Interrupt):  # it was chosen, or came while a menu was open
+            self._signum = item.signum
+            return self._ends(ending.of_signal(item.signum))
+        if isinstance(item, StopAsked):
+            return self._ends(ending.of_choice(saved=True))
         if isinstance(item, DisplayFailed):
             return self._ends(ending.of_display(item.error))
         if isinstance(item, RunTimeoutError):
             return self._ends(ending.of_error(item))
         return True
+
+    def resuming(self, error: JpqError) -> None:
+        """Keep what was shown, and say why the provider is asked to go on."""
+        self._keep_for_next_attempt()
+        self._narrator.resuming(error)
 
     def _commit_cycle(self) -> None:
         response = self._take_response()
@@ -180,12 +189,12 @@ class TurnLoop:
         calls = self._journal.unanswered_tool_calls()
         if response.stop_reason == PAUSED and not calls and not self._over_the_limit:
             self._continues = True
-            self._tell_cycle_end()
+            self._narrator.cycle_ended(self._tally)
             self._move(Trigger.PAUSED)
             return
         if not calls:
             self._ending = ending.of_response(response, self._tally.last_text)
-            self._tell_cycle_end()
+            self._narrator.cycle_ended(self._tally)
         self._todo.extend(self._coordinator.evaluate(tuple(call.id for call in calls)))
 
     def _keep_partial(self) -> None:
@@ -197,6 +206,12 @@ class TurnLoop:
             self._saving.forget()
         self._fold = CycleFold(self._origin)
 
+    def _keep_for_next_attempt(self) -> None:
+        for act in self._coordinator.handle(Trigger.RETRY):
+            assert act is Act.KEEP_PARTIAL
+            self._keep_partial()
+        self._continues = True
+
     def _take_response(self) -> Any:
         """The attempt's response, with its text, usage and model added to the turn's."""
         response = self._fold.response()
@@ -207,77 +222,64 @@ class TurnLoop:
     # -- calls -------------------------------------------------------------------------
 
     def _run_tools(self) -> None:
-        calls = self._journal.unanswered_tool_calls()
-        self._settled.clear()
-        if self._tally.finish_reason not in (STOP, TOOL_CALLS):
-            answers = cut_answers(calls, self._tally.finish_reason)
-            self._settle(answers, [])
-            for call, answer in zip(calls, answers):
-                self._show(ToolResult(call.id, call.name, answer.content, answer.is_error))
-            return
-        if self._round is None:
-            self._round = self._open_round(self._settle)
-        self._round.start(calls, earlier_calls(self._journal.stream, len(calls)))
-        self._attend_calls()
-
-    def _attend_calls(self) -> None:
-        assert self._round is not None
-        while self._coordinator.phase is Phase.EXECUTING:
-            item = self._round.attend()
-            if item is not None and not self.disturbed(item):
-                return
+        self._calls.run(self._tally.finish_reason)
 
     def _restart_tools(self) -> None:
-        assert self._round is not None
-        self._round.restart()
-        self._attend_calls()
-
-    def _settle(self, answers: List[ToolAnswered], drafts: List[Draft]) -> None:
-        """Keep what has come of calls, as soon as it is there."""
-        for answer in answers:
-            told = Answer(answer.id, answer.content, answer.is_error)
-            self._todo.extend(self._coordinator.answer(told))
-            self._settled.add(answer.id)
-            drafts.append(Draft(ToolResponse(*told)))
-        self._saving.commit(drafts)
+        self._calls.restart(self._decision.calls)
 
     def _commit_responses(self) -> None:
-        names = {call.id: call.name for call in self._journal.unanswered_tool_calls()}
-        left = [each for each in self._coordinator.take_answers() if each.id not in self._settled]
-        if left:
-            self._saving.commit([Draft(ToolResponse(*answer)) for answer in left])
-        for id, content, is_error in left:
-            self._show(ToolResult(id, names[id], content, is_error))
+        self._calls.commit_left()
         if self._coordinator.phase is not Phase.CONTINUING:
             return
-        self._tell_cycle_end()
-        if self._round is not None and self._round.denied is not None:
-            self._ending = ending.of_denied(self._round.denied)
+        if self._decision.words:  # what the person wants the model to know goes with them
+            self._saving.commit([Draft(ChatRequest(self._decision.words))])
+            self._decision = _NO_DECISION
+        self._narrator.cycle_ended(self._tally)
+        if self._calls.denied is not None:
+            self._ending = ending.of_denied(self._calls.denied)
         elif self._over_the_limit:
             self._ending = ending.of_cycle_limit(self._settings.max_cycles)
-        self._move(Trigger.NEXT_CYCLE if self._ending is None else Trigger.LIMIT)
+        if self._attend_to_signals():
+            self._move(Trigger.NEXT_CYCLE if self._ending is None else Trigger.LIMIT)
 
-    def _cancel(self) -> None:
-        """Stop the calls that run; leaving a cycle has ended its exchange."""
-        if self._round is not None:
-            self._round.cancel()
+    def _attend_to_signals(self) -> bool:
+        """Deal with what came in between two phases; True when the turn goes on."""
+        item = self._inbox.take_ready()
+        while item is not None:
+            if not self.disturbed(item):
+                return False
+            item = self._inbox.take_ready()
+        return True
 
     # -- endings -----------------------------------------------------------------------
 
     def _interrupted(self, interrupt: Interrupt) -> bool:
-        self._coordinator.handle(Trigger.INTERRUPT)
-        choice = self._choose(interrupt)
-        if choice is Trigger.CONTINUE:
-            self._move(choice)
+        """Do what the person chooses; True when the phase goes on."""
+        decision = self._decision = self._interruption.decide(interrupt)
+        if decision.item is not None:
+            return self.disturbed(decision.item)
+        self._move(decision.trigger)
+        if decision.trigger is Trigger.CONTINUE:
+            if decision.hurry:
+                self._cycle.hurry()
             return True
-        self._signum = interrupt.signum
-        self._ending = ending.of_signal(interrupt.signum)
-        self._move(choice)
+        if self._coordinator.ended or decision.trigger is Trigger.REPLIED:
+            self._ending = ending.of_choice(saved=decision.trigger is not Trigger.ABORT)
         return False
+
+    def _new_request(self) -> None:
+        """The person's reply is a turn of its own."""
+        self._narrator.cycle_ended(self._tally)
+        self._tally, self._cycles, self._ending = Tally(), 0, None
+        self._continues = False
+        self._saving.begin_turn()
+        self._saving.commit([Draft(ChatRequest(self._decision.words))])
+        self._decision = _NO_DECISION
 
     def _ends(self, reason: ending.Ending) -> bool:
         self._ending = reason
-        self._coordinator.handle(Trigger.INTERRUPT)
+        if self._coordinator.phase is not Phase.INTERRUPTED:
+            self._coordinator.handle(Trigger.INTERRUPT)
         self._move(Trigger.STOP)
         return False
 
@@ -288,13 +290,10 @@ class TurnLoop:
         self._saving.commit([Draft(end)])
         if self._saving.error is not None and self._ending.exit_code == 0:
             self._ending = self._ending._replace(exit_code=int(self._saving.error.exit_code))
-        if self._signum is not None and self._saving.error is None and self._journal.id:
+        saved = self._saving.error is None and self._journal.id
+        if saved and ending.was_stopped(self._ending) and Act.NEW_REQUEST not in self._todo:
             self._show(Notice(ending.STOPPED_AND_SAVED))
 
     @property
     def _over_the_limit(self) -> bool:
         return self._cycles > self._settings.max_cycles
-
-    def _tell_cycle_end(self) -> None:
-        self._show(Complete(self._tally.finish_reason or ""))
-        self._show(TokenUpdate(self._tally.last_usage))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
+from jpq.errors import JpqError
 from jpq.events.parts import (
     MessageDelta,
     Part,
@@ -14,13 +15,18 @@ from jpq.events.parts import (
     ToolCallStarted,
 )
 from jpq.events.turn import (
+    Complete,
+    Notice,
     ReasoningChunk,
     StreamStart,
     TextChunk,
+    TokenUpdate,
     ToolUse,
     ToolUseStart,
     TurnEvent,
+    Waiting,
 )
+from jpq.turn.tally import Tally
 
 
 class Narrator:
@@ -44,6 +50,22 @@ class Narrator:
         self._continues = continues
         if not continues:
             self._item = -1
+
+    def retrying(self, retry: Any) -> None:
+        """Say why another attempt (jpq.turn.retry.Retry) is made, and when."""
+        why = retry.error.message.rstrip(".")
+        attempt = f"{retry.attempt} of {retry.max_attempts}"
+        self._show(Notice(f"{why}. Attempt {attempt} in {retry.wait_s:.1f} s."))
+        self._show(Waiting(f"attempt {attempt}"))
+
+    def resuming(self, error: JpqError) -> None:
+        """Say why the provider is asked to go on."""
+        self._show(Notice(f"{error.message} Asking the provider to go on."))
+
+    def cycle_ended(self, tally: Tally) -> None:
+        """Tell how the last cycle ended, and what it took."""
+        self._show(Complete(tally.finish_reason or ""))
+        self._show(TokenUpdate(tally.last_usage))
 
     def tell(self, event: StreamEvent) -> None:
         """Show what ``event`` means for a person or a program."""

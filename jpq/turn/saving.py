@@ -8,8 +8,9 @@ from jpq.conversation.event import Draft
 from jpq.conversation.thread import Origin
 from jpq.errors import WriteError
 from jpq.events.parts import StreamEvent
-from jpq.events.turn import Error, TurnEvent
+from jpq.events.turn import Error, Notice, TurnEvent
 from jpq.store.journal import Journal
+from jpq.turn import ending
 
 
 class Saving:
@@ -44,6 +45,8 @@ class Saving:
     def roll_back(self) -> None:
         """Make the conversation what it was when the turn began."""
         self._try(self._journal.rollback, self._mark)
+        if self.error is None:
+            self._show(Notice(ending.DISCARDED))
 
     def _try(self, save: Callable[..., Any], *args: Any) -> None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional, Sequence
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 from jpq.conversation.event import Draft, ToolCall
 from jpq.errors import DeniedError, RunTimeoutError
@@ -63,9 +63,24 @@ class ToolPhase:
         """Why no further request may be made, if so."""
         return self._tools.denied
 
-    def restart(self) -> None:
-        """Stop what runs, and run it again."""
-        self._tools.restart()
+    def behind(self) -> Any:
+        """Go on with what is ready while a menu is open: an item as from ``attend``, or None."""
+        self._take_ready()
+        self._look_at_time()
+        return self._held.popleft() if self._held else None
+
+    def hand_back(self) -> None:
+        """The phase is left: what is held is for whoever comes next."""
+        while self._held:
+            self._inbox.post(self._held.popleft())
+
+    def running(self) -> List[Tuple[str, str]]:
+        """The calls that run, and their titles."""
+        return self._tools.running()
+
+    def restart(self, ids: Sequence[str]) -> None:
+        """Stop these calls, and run them again; the others are left alone."""
+        self._tools.restart(ids)
 
     def close(self) -> None:
         """Stop everything, as the turn is over or broken."""
@@ -78,6 +93,7 @@ class ToolPhase:
         self._collect()
         while not self._tools.idle and self._inbox.clock() < deadline:
             self._wait(deadline)
+        self.hand_back()
 
     def _wait(self, deadline: Optional[float]) -> None:
         self._take(self._inbox.take(deadline))

@@ -203,6 +203,8 @@ def test_ctrl_c_at_the_prompt_answers_the_call_and_ends(tmp_path: Any) -> None:
         before = child.modes()
         child.wait_for(QUESTION)
         child.type(b"\x03")
+        child.wait_for(b"[s]top and save")  # the menu of the phase below the prompt
+        child.type(b"\x03")
         assert child.exit() == -signal.SIGINT
         assert child.modes() == before
     (folder,) = conversations()

@@ -69,7 +69,7 @@ class Place:
 
 def query(url: str, *arguments: str) -> List[str]:
     setting = f"providers.custom.base_url={url}"
-    return jpq("-m", "custom/test", "--set", setting, *(arguments or ("go",)))
+    return jpq("-m", "custom/test", "--no-menu", "--set", setting, *(arguments or ("go",)))
 
 
 def reasoning(text: str) -> Dict[str, Any]:

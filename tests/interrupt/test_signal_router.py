@@ -10,7 +10,8 @@ from typing import Iterator, List
 
 import pytest
 
-from jpq.interrupt.signals import Interrupt, SignalRouter
+from jpq.interrupt.escalation import END, MENU
+from jpq.interrupt.signals import Interrupt, Signalled, SignalRouter
 from tests.support.ptys import ROOT
 
 WAIT_S = 10.0
@@ -32,17 +33,46 @@ def raise_signal(signum: int) -> None:
     os.kill(os.getpid(), signum)
 
 
-def test_signals_are_posted_and_presses_counted(handlers: None) -> None:
+def test_a_press_asks_for_the_menu_and_the_next_one_for_the_end(handlers: None) -> None:
     posted: List[Interrupt] = []
     with SignalRouter(posted.append):
-        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGINT):
-            raise_signal(signum)
-    assert posted == [
-        Interrupt(signal.SIGTERM, 1),
-        Interrupt(signal.SIGINT, 1),
-        Interrupt(signal.SIGHUP, 1),
-        Interrupt(signal.SIGINT, 2),
-    ]
+        raise_signal(signal.SIGINT)
+        raise_signal(signal.SIGINT)
+    assert posted == [Interrupt(signal.SIGINT, MENU), Interrupt(signal.SIGINT, END)]
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_ask_for_the_end(signum: int, handlers: None) -> None:
+    posted: List[Interrupt] = []
+    with SignalRouter(posted.append):
+        raise_signal(signum)
+    assert posted == [Interrupt(signum, END)]
+
+
+def test_the_topmost_scope_that_takes_a_signal_gets_it(handlers: None) -> None:
+    below: List[Interrupt] = []
+    above: List[Interrupt] = []
+    asked: List[Interrupt] = []
+
+    def declines(interrupt: Interrupt) -> bool:
+        asked.append(interrupt)
+        return False
+
+    router = SignalRouter(below.append)
+    with router:
+        with router.scope(above.append), router.scope(declines):
+            raise_signal(signal.SIGINT)
+        raise_signal(signal.SIGTERM)
+    assert asked == above == [Interrupt(signal.SIGINT, MENU)]
+    assert below == [Interrupt(signal.SIGTERM, END)]
+
+
+def test_without_a_scope_a_signal_is_raised(handlers: None) -> None:
+    with SignalRouter(), pytest.raises(KeyboardInterrupt):
+        raise_signal(signal.SIGINT)
+    with SignalRouter(), pytest.raises(Signalled) as raised:
+        raise_signal(signal.SIGTERM)
+    assert raised.value.signum == signal.SIGTERM
 
 
 def test_what_was_set_before_is_set_again(handlers: None) -> None:
@@ -66,7 +96,7 @@ def test_an_ignored_signal_stays_ignored(handlers: None) -> None:
 
 def ended(code: str) -> int:
     """The exit code of a process that runs ``code``, negative for a signal."""
-    head = "import os, signal; from jpq.interrupt.signals import *\n"
+    head = "import os, signal; from jpq.interrupt.signals import SignalRouter, end_by_signal\n"
     command = [sys.executable, "-c", head + code]
     return subprocess.run(command, cwd=ROOT, timeout=WAIT_S).returncode
 
@@ -91,6 +121,18 @@ def test_the_end_is_the_signal_itself(signum: int) -> None:
 def test_where_the_signal_is_blocked_its_code_remains() -> None:
     code = "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}); end_by_signal(15)"
     assert ended(code) == 143
+
+
+def test_after_a_signal_asked_for_the_end_the_first_press_ends_at_once() -> None:
+    code = """
+router = SignalRouter(lambda interrupt: None)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with router:
+    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGINT)
+    os._exit(7)
+"""
+    assert ended(code) == -signal.SIGINT
 
 
 def test_a_press_while_jpq_is_being_loaded_shows_no_traceback() -> None:

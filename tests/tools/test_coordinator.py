@@ -156,7 +156,7 @@ def test_a_restarted_call_says_so_and_keeps_its_answers() -> None:
         calls.start(call("flaky"))
         while "half way" not in str(calls.shown):
             calls.inbox.take(time.monotonic() + 0.01)
-        calls.coordinator.restart()
+        calls.coordinator.restart([id for id, _ in calls.coordinator.running()])
         answer = calls.finish()["flaky"]
     assert runs == ["flaky", "flaky"]
     assert answer.content.startswith("Started anew by the user after ") and not answer.is_error

@@ -45,6 +45,9 @@ class Recorder:
     def retrying(self, retry: Any) -> None:
         self.retries.append(retry)
 
+    def resuming(self, error: StreamError) -> None:
+        raise AssertionError("there is no menu")
+
     def disturbed(self, item: Any) -> bool:
         self.disturbances.append(item)
         return self._goes_on

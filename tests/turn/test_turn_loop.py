@@ -49,6 +49,7 @@ from jpq.events.turn import (
     Waiting,
 )
 from jpq.events.usage import Usage
+from jpq.interrupt.menus import Choice
 from jpq.interrupt.signals import Interrupt
 from jpq.provider.base import ModelRef, ProviderRequest
 from jpq.render.worker import DisplayFailed
@@ -58,13 +59,13 @@ from jpq.tools.launcher import Launcher
 from jpq.tools.permission import Permissions
 from jpq.tools.policy import Policy
 from jpq.turn.calls import Settle
-from jpq.turn.coordinator import Trigger
 from jpq.turn.cycle import CycleTimes, RetryLimits
 from jpq.turn.ending import TurnOutcome
 from jpq.turn.inbox import Inbox
 from jpq.turn.loop import TurnLoop, TurnSettings
 from jpq.turn.tool_phase import ToolPhase
 from tests.support.exchange import SILENCE, FakeProvider
+from tests.support.menus import Scripted
 
 MODEL = ModelRef("test", "model-1")
 DONE = Finished(STOP)
@@ -86,7 +87,7 @@ class Turn:
         *scripts: Sequence[Any],
         max_attempts: int = 2,
         max_cycles: int = 5,
-        choose: Callable[[Interrupt], Trigger] = lambda interrupt: Trigger.STOP,
+        menus: Optional[Scripted] = None,
         on_show: Optional[Callable[[TurnEvent], None]] = None,
         journal: Optional[MemoryJournal] = None,
     ) -> None:
@@ -105,7 +106,7 @@ class Turn:
             inbox=self.inbox,
             show=self._show,
             settings=TurnSettings(max_cycles, CycleTimes(5.0, None), limits),
-            choose=choose,
+            menus=menus or Scripted(),
         )
 
     def ask(self, prompt: str = "Hello") -> TurnOutcome:
@@ -358,7 +359,7 @@ def test_abort_leaves_the_conversation_as_it_was() -> None:
         if isinstance(event, TextChunk):
             turn.inbox.post(Interrupt(2, 1))
 
-    turn = Turn([text("so far"), SILENCE], on_show=press, choose=lambda i: Trigger.ABORT)
+    turn = Turn([text("so far"), SILENCE], on_show=press, menus=Scripted(Choice.ABORT))
     turn.ask()
     assert turn.events == []
 
@@ -368,9 +369,7 @@ def test_going_on_after_a_press_changes_nothing() -> None:
         if event == TextChunk("so ", 0):
             turn.inbox.post(Interrupt(2, 1))
 
-    turn = Turn(
-        [text("so "), text("far", 1), DONE], on_show=press, choose=lambda i: Trigger.CONTINUE
-    )
+    turn = Turn([text("so "), text("far", 1), DONE], on_show=press, menus=Scripted(Choice.CONTINUE))
     assert turn.ask().ending.exit_code == 0
 
 
