@@ -107,11 +107,14 @@ def test_types_that_json_has() -> None:
     }
 
 
-@pytest.mark.skipif(sys.version_info < (3, 10), reason="newer syntax")
-def test_newer_spellings_are_the_same() -> None:
+def test_newer_spellings_are_the_same_where_python_knows_them() -> None:
     def f(a: list[int], b: int | None, c: typing.Annotated[str, "which one"]) -> None:
         """Nothing."""
 
+    if sys.version_info < (3, 10):
+        with pytest.raises(ConfigError, match="its signature cannot be read"):
+            properties(f)
+        return
     assert properties(f) == {
         "a": {"type": "array", "items": {"type": "integer"}},
         "b": {"type": ["integer", "null"]},
