@@ -127,10 +127,10 @@ def _many(environ: Dict[str, str], count: int) -> List[Row]:
     costs = rounds(programs, environ, count)
     seconds = {name: _seconds(values) for name, values in costs.items()}
     rows = [
-        _beside("conversation ls", "ls", "read", "a plain read of all files", seconds, 3),
+        _beside("conversation ls", "ls", "read", "a plain read of all files", seconds, 4),
         _beside("conversation grep WORD", "word", "read", "a plain read", seconds, 3),
-        _beside("conversation grep REGEX", "regex", "read", "a plain read", seconds, 6),
-        _beside("finding what -c goes on with", "last", "names", "listing names", seconds, 4),
+        _beside("conversation grep REGEX", "regex", "read", "a plain read", seconds, 8),
+        _beside("finding what -c goes on with", "last", "names", "listing names", seconds, 6),
     ]
     if searcher is not None:
         name = searcher.name

@@ -59,11 +59,18 @@ def read_file(path: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | _BINARY | _NO_WAIT)
     except FileNotFoundError:
         return b""
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "It is not a regular file", path)
+        data = os.read(descriptor, state.st_size + 1)  # a file object would cost as much again
+        while True:
+            more = os.read(descriptor, _PIECE)
+            if not more:
+                return data
+            data += more
+    finally:
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "It is not a regular file", path)
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read()
 
 
 def keep_damaged(path: str) -> str:
