@@ -11,7 +11,7 @@ from jpq.errors import UsageError
 
 _EPILOG = """\
 commands (jpq COMMAND --help says more; jpq query ls asks the word "ls"):
-  conversation (c), models, keys, tools, config, render, doctor
+  conversation (c), models, keys, tools, mcp, config, render, doctor
 
 examples:
   jpq "Why is the sky blue?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 _EPILOG = """\
-ARGUMENTS are a JSON object. For a tool that needs just one, its bare text will do:
+ARGUMENTS are a JSON object. For a tool that needs just one, bare text will do:
   jpq tools explain shell 'git log | head'
 """
 
