@@ -29,8 +29,8 @@ _WEIGHTS = (12, 3, 4, 1)
 _PACE_S = 0.0002
 _LONGEST_WAIT_S = 10.0
 
-# What stderr shows of a call and what a terminal's status line leaves.
-_ASIDE = re.compile(r"^(jpq: |  |.? ?nope|\W+$)|nope")
+# What stderr shows of a call and of who answers, and what a terminal's status line leaves.
+_ASIDE = re.compile(r"^(jpq: |  |.? ?nope|test-model$|\W+$)|nope")
 _STATUS = re.compile(r"\r\x1b\[K[^\n]*?(?=\r\x1b\[K|\n|$)")
 _COLOUR = re.compile(r"\x1b\[\d*m")
 
