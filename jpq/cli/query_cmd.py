@@ -17,7 +17,6 @@ from jpq.errors import ErrorKind, JpqError
 from jpq.events.turn import Error, Notice, Result
 from jpq.events.usage import Usage
 from jpq.interrupt.signals import end_by_signal
-from jpq.provider.discover import ways_on
 from jpq.render.aside import ViewOptions
 from jpq.render.lines import PREFIX
 from jpq.render.views import make_view
@@ -54,7 +53,8 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     except NoModelError:
         if args.format in ("json", "jsonl"):
             raise
-        for line in ways_on(env.environ):
+        discover = importlib.import_module("jpq.provider.discover")  # of no use to a query
+        for line in discover.ways_on(env.environ):
             env.tell(line)
         return int(NoModelError.exit_code)
     except BaseException as error:
