@@ -35,6 +35,8 @@ def show(args: argparse.Namespace, env: Environment, library: Library) -> int:
     elif args.format == "auto" and is_terminal(env):
         # Loads what draws answers, which nothing else here needs.
         importlib.import_module("jpq.cli.conversation_replay").replay(saved.stream, env)
+    elif args.format == "html":
+        env.out_bytes(formatted(saved, "html").encode("utf-8", "replace"))  # as the page says
     else:
         text = formatted(saved, args.format)
         env.out(sanitize(text) if is_terminal(env) and args.format in _FOR_PEOPLE else text)
