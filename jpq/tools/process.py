@@ -24,8 +24,10 @@ from jpq.tools.process_start import Launch, start
 from jpq.tools.process_tree import ProcessTree, marked
 
 _READ_BYTES = 65536
-# Nobody tells when a process that is not our child ends, so it must be looked for.
-_LOOK_AGAIN_S = 0.02
+# Nobody tells when a process that is not our child ends, so it must be looked for: soon, as
+# most end at once, and then less and less often.
+_LOOK_AGAIN_S = 0.001
+_LOOK_SELDOM_S = 0.05
 _JOIN_S = 1.0
 
 # What can happen to a child, as its three threads post it.
@@ -146,24 +148,26 @@ class _Child:
 
     def _end_all(self, stopped: bool) -> Tuple[str, ...]:
         """End what still runs; the commands of those that were left in the background."""
-        left = self.tree.members()
-        if _EXITED in self._seen and not left:
+        left = [] if stopped else self.tree.members()
+        if not stopped and not left:
             return ()
         self.tree.terminate()
         if not self._gone_within(self._times.term_s):
             self.tree.kill()
             self._gone_within(self._times.kill_s)
-        return () if stopped else tuple(member.command for member in left)
+        return tuple(member.command for member in left)
 
     def _gone_within(self, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
         self._until({_EXITED}, seconds)
+        pause_s = _LOOK_AGAIN_S
         while _EXITED in self._seen:
             if not self.tree.members():
                 return True
             if time.monotonic() >= deadline:
                 break
-            time.sleep(_LOOK_AGAIN_S)
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LOOK_SELDOM_S)
         return False
 
     def _wait(self) -> None:

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 # Its name holds TOKEN so that a program which drops secrets to outlive its command, as
 # jpq's own embedded server does, drops the mark as well.
@@ -22,14 +22,16 @@ MARK_VARIABLE = "JPQ_TOOL_TOKEN"
 _NUMBERS_IN_ORDER_S = 10.0
 _SHOWN_COMMAND = 60
 # In the moment in which a process becomes another program its environment reads as empty.
-_EMPTY_READS = 5
-_EXEC_S = 0.001
+_EMPTY_READS = 25
+_EXEC_S = 0.002
+_KERNEL = b"2"  # the parent of the kernel's own threads, whose environment is always empty
 
 
 class Member(NamedTuple):
     """A process that runs; ``command`` is how it was called, or its number where that is hidden."""
 
     pid: int
+    group: int
     command: str
 
 
@@ -51,6 +53,7 @@ class ProcessTree:
         self._pid = pid
         self._mark = environ[MARK_VARIABLE].rpartition(",")[2].encode()
         self._started = time.monotonic()
+        self._known: Set[Tuple[int, bytes]] = set()  # number and time of the start
 
     def members(self) -> List[Member]:
         """Those that run, without zombies."""
@@ -61,22 +64,23 @@ class ProcessTree:
         except OSError:
             return group_members(self._pid)  # not Linux
 
-    def send(self, signum: int) -> None:
+    def send(self, *signums: int) -> None:
         """Signal all of them."""
         if sys.platform == "win32":
             # The only way there to end what a process has started.
             command = ["taskkill", "/T", "/F", "/PID", str(self._pid)]
             subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
             return
-        _ignoring_absence(os.killpg, self._pid, signum)
+        for signum in signums:
+            _ignoring_absence(os.killpg, self._pid, signum)
         for member in self.members():
-            _ignoring_absence(os.kill, member.pid, signum)
+            if member.group != self._pid:
+                for signum in signums:
+                    _ignoring_absence(os.kill, member.pid, signum)
 
     def terminate(self) -> None:
         """Ask all of them to end, those too that were stopped."""
-        self.send(signal.SIGTERM)
-        if sys.platform != "win32":
-            self.send(signal.SIGCONT)
+        self.send(signal.SIGTERM, getattr(signal, "SIGCONT", signal.SIGTERM))
 
     def kill(self) -> None:
         """End all of them."""
@@ -86,13 +90,17 @@ class ProcessTree:
         for pid in pids:
             try:
                 with open(f"/proc/{pid}/stat", "rb") as file:
-                    # After the name, which may hold anything: state, parent, group, session.
-                    state, _, _, session = file.read().rpartition(b")")[2].split()[:4]
-                if state in (b"Z", b"X"):
+                    # After the name, which may hold anything.
+                    fields = file.read().rpartition(b")")[2].split()
+                state, parent, group, session, start = (fields[i] for i in (0, 1, 2, 3, 19))
+                if state in (b"Z", b"X") or parent == _KERNEL:
                     continue
-                if int(session) == self._pid or self._is_marked(pid):
-                    yield Member(pid, _command(pid))
-            except (OSError, ValueError):
+                # What was one of us stays one of us, wherever it goes.
+                process = (pid, start)
+                if process in self._known or int(session) == self._pid or self._is_marked(pid):
+                    self._known.add(process)
+                    yield Member(pid, int(group), _command(pid))
+            except (OSError, ValueError, IndexError):
                 continue  # it ended while we looked, or it is somebody else's
 
     def _candidates(self) -> List[int]:
@@ -125,7 +133,7 @@ def group_members(group: int) -> List[Member]:
     for line in listed.decode("utf-8", "replace").split("\n"):
         pid, its_group, state, called = [*line.split(None, 3), "", "", "", ""][:4]
         if its_group == str(group) and not state.startswith("Z"):
-            members.append(Member(int(pid), called[:_SHOWN_COMMAND]))
+            members.append(Member(int(pid), group, called[:_SHOWN_COMMAND]))
     return members
 
 

@@ -300,6 +300,6 @@ def test_a_jpq_within_a_tool_adds_its_mark_to_the_first() -> None:
 
 def test_ps_tells_a_group_where_there_is_no_proc() -> None:
     with subprocess.Popen(["sleep", "300"], start_new_session=True) as child:
-        assert group_members(child.pid) == [(child.pid, "sleep 300")]
+        assert group_members(child.pid) == [(child.pid, child.pid, "sleep 300")]
         child.kill()
     assert group_members(child.pid) == []
