@@ -7,13 +7,11 @@ import importlib
 import os
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional
 
-from jpq.cli.conversation_edit import edit_last, in_place_of_last
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
 from jpq.cli.prompt_text import gather_prompt
 from jpq.cli.query_options import chosen_settings
 from jpq.cli.query_tools import offered_toolset
-from jpq.cli.trust_prompt import ask_trust
 from jpq.config.load import Config, load_config
 from jpq.config.secrets import Secrets
 from jpq.conversation.attachment import as_metadata
@@ -24,7 +22,6 @@ from jpq.provider.base import ModelRef, Provider
 from jpq.provider.registry import parse_model
 from jpq.render.lines import PREFIX, one_line
 from jpq.session import open_provider
-from jpq.store.fork import fork
 from jpq.store.journal import Journal
 from jpq.store.library import Library
 from jpq.store.memory import MemoryJournal, UnsavedJournal
@@ -89,7 +86,7 @@ def prepare(
         toolset = offered_toolset(args, config, env.cwd, known=servers is None)
         attached = _attached(args, env, config, model)
         if args.edit and saved is not None and not args.words:
-            prompt = edit_last(saved, env, asks)
+            prompt = _rare("cli.conversation_edit").edit_last(saved, env, asks)
         else:
             prompt = "" if args.retry else _gather(args, env, config, asks)
         _get_ready(args, env, provider, model)
@@ -98,7 +95,8 @@ def prepare(
             toolset = offered_toolset(args, config, env.cwd, others)
         question = Draft(ChatRequest(prompt), attached)
         if saved is None:
-            journal = _create(args, env, library, model, chosen, prompt)
+            title = prompt or ", ".join(each["name"] for each in attached["attachments"])
+            journal = _create(args, env, library, model, chosen, title)
             return Query(config, model, provider, journal, [question], toolset, asks, servers)
         journal = _going_on(args, env, library, saved, config["conversation.lock_wait_s"])
         try:
@@ -145,7 +143,10 @@ def _following(
     changes = {key: value for key, value in chosen.items() if own.get(key) != value}
     requests = [Draft(ConfigDelta(changes))] if changes else []
     if args.edit:
-        return [*requests, *in_place_of_last(journal.stream, question)]
+        return [
+            *requests,
+            *_rare("cli.conversation_edit").in_place_of_last(journal.stream, question),
+        ]
     return requests if args.retry else [*requests, question]
 
 
@@ -172,7 +173,7 @@ def _load(
         options={name: value for name, value in options.items() if value is not None},
         sets=args.set,
         conversation=own,
-        confirm=ask_trust if asks else None,
+        confirm=_ask_trust if asks else None,
     )
 
 
@@ -236,7 +237,8 @@ def _going_on(
         return MemoryJournal(saved.stream, saved.metadata)
     try:
         if args.fork:
-            return fork(library, saved.id)
+            forked: Journal = _rare("store.fork").fork(library, saved.id)
+            return forked
         return library.open(saved.id, lock_wait_s, _teller(args, env))
     except WriteError as error:
         return UnsavedJournal(saved.stream, error)
@@ -272,3 +274,12 @@ def _create(
         return library.create(metadata, chosen)
     except WriteError as error:
         return UnsavedJournal(ConversationStream(chosen), error)
+
+
+def _ask_trust(path: str, text: str) -> bool:
+    return bool(_rare("cli.trust_prompt").ask_trust(path, text))
+
+
+def _rare(module: str) -> Any:
+    """A module of ours that few queries need, loaded when one does."""
+    return importlib.import_module(f"jpq.{module}")

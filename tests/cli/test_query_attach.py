@@ -74,6 +74,13 @@ def test_the_conversation_holds_what_was_attached(tmp_path: Any) -> None:
     assert attached["name"] == "dot.png" and attached["media_type"] == "image/png"
 
 
+def test_a_conversation_without_words_is_called_after_what_was_attached(tmp_path: Any) -> None:
+    with Server(answer("A dot.")) as server:
+        ran = jpq(*model_at(server), "-a", file(tmp_path, "dot.png", PNG))
+    assert ran.code == 0, ran
+    assert "dot.png" in jpq("conversation", "ls").text
+
+
 @pytest.mark.parametrize(
     "name,data,words",
     [
