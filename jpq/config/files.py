@@ -51,7 +51,7 @@ def write_private(path: str, text: str) -> None:
     try:
         _write_synced(temporary, text.encode("utf-8"))
         os.replace(temporary, target)
-        _sync_folder(folder)
+        sync_folder(folder)
     except OSError as error:
         _remove(temporary)
         raise WriteError(
@@ -59,6 +59,20 @@ def write_private(path: str, text: str) -> None:
             where=path,
             hint="Make room or allow writing there, or set JPQ_HOME to another folder.",
         ) from None
+
+
+def sync_folder(folder: str) -> None:
+    """Make a rename in ``folder`` last through a power cut, where folders can be synced.
+
+    Raises OSError.
+    """
+    if os.name != "posix":
+        return  # Windows cannot open a folder
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write_synced(path: str, data: bytes) -> None:
@@ -71,16 +85,6 @@ def _write_synced(path: str, data: bytes) -> None:
 
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows only
-
-
-def _sync_folder(folder: str) -> None:
-    if os.name != "posix":
-        return  # Windows cannot open a folder
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remove(path: str) -> None:

