@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any, Dict, List
 
 import pytest
@@ -182,3 +183,24 @@ def test_reading_commands_write_nothing(shell: Shell) -> None:
     for words in (["ls"], ["show"], ["path"]):
         shell(*words)
     assert state() == before
+
+
+def test_a_terminal_gets_adjacent_answers_as_one_markdown_text(shell: Shell) -> None:
+    """A text that was cut goes on in the middle of its emphasis, and of its code."""
+    shell.environ["TERM"] = "xterm"
+    journal = shell.open()
+    journal.commit(
+        [
+            Draft(ChatRequest("a **question**")),
+            Draft(AssistantMessage("so **bo"), {"partial": True}),
+            Draft(TurnEnd("incomplete", None, {}, None)),
+            Draft(AssistantMessage("ld**:\n\n```\nco"), {"partial": True}),
+            Draft(AssistantMessage("de\n```\n")),
+            Draft(END),
+        ]
+    )
+    journal.close()
+    shown = shell("show", terminal=True).out
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert "**" not in plain and plain.count("Assistant:") == 1
+    assert "so bold:" in plain and "\ncode\n" in plain

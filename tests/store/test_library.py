@@ -226,3 +226,24 @@ def test_workspace_is_the_nearest_marked_folder(tmp_path: Any, mark: str) -> Non
 def test_without_a_mark_the_workspace_is_the_folder_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os.path, "lexists", lambda path: False)
     assert workspace_of("/usr/lib") == os.path.realpath("/usr/lib")
+
+
+def test_what_was_just_read_is_not_read_again_unless_it_changed(library: Library) -> None:
+    id = talk(library, "x")
+    saved = library.read(id)
+    journal = library.open(id, 0, pytest.fail)
+    assert journal.stream is saved.stream
+    journal.commit([Draft(ChatRequest("y"))])
+    journal.close()
+    for change in ("events", "inflight"):
+        saved = library.read(id)
+        other = Library(os.path.dirname(library.path(id))).open(id, 0, pytest.fail)
+        if change == "events":
+            other.commit([Draft(ChatRequest("z"))])
+        else:
+            other.begin_cycle()
+        other.close()
+        journal = library.open(id, 0, pytest.fail)
+        assert journal.stream is not saved.stream
+        assert journal.stream.entries[-1].event == ChatRequest("z")
+        journal.close()
