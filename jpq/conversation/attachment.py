@@ -11,15 +11,15 @@ PDF = "application/pdf"
 
 # How files of each kind begin; the name of a file may say anything.
 _BEGINNINGS = (
-    ("image/png", re.compile(rb"\x89PNG\r\n\x1a\n")),
-    ("image/jpeg", re.compile(rb"\xff\xd8\xff")),
-    ("image/gif", re.compile(rb"GIF8[79]a")),
-    ("image/webp", re.compile(rb"RIFF....WEBP", re.DOTALL)),
-    (PDF, re.compile(rb"\s{0,16}%PDF-")),
+    ("image/png", rb"\x89PNG\r\n\x1a\n"),
+    ("image/jpeg", rb"\xff\xd8\xff"),
+    ("image/gif", rb"GIF8[79]a"),
+    ("image/webp", rb"(?s)RIFF....WEBP"),
+    (PDF, rb"\s{0,16}%PDF-"),
 )
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 # No text has these, whatever its encoding; ESC, backspace and form feed are found in logs.
-_BINARY = re.compile(rb"[\x00-\x07\x0e-\x1a\x1c-\x1f]")
+_BINARY = rb"[\x00-\x07\x0e-\x1a\x1c-\x1f]"
 
 
 class Attachment(NamedTuple):
@@ -46,11 +46,11 @@ def recognised(name: str, data: bytes) -> Optional[Attachment]:
     Bytes of a text that are not UTF-8 become U+FFFD.
     """
     for media_type, beginning in _BEGINNINGS:
-        if beginning.match(data):
+        if re.match(beginning, data):
             return Attachment(name, media_type, base64.b64encode(data).decode("ascii"))
     if data.startswith(_UTF_16):
         return Attachment(name, PLAIN_TEXT, data.decode("utf-16", "replace"))
-    if _BINARY.search(data):
+    if re.search(_BINARY, data):
         return None
     return Attachment(name, PLAIN_TEXT, data.decode("utf-8-sig", "replace"))
 

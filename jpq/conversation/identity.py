@@ -10,7 +10,7 @@ from typing import Container
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _EVENT_ID_WIDTH = 7
-_FOREIGN = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d+))?")
+_FOREIGN = r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d+))?"
 _EVENT_IDS = 36**_EVENT_ID_WIDTH
 
 
@@ -58,7 +58,7 @@ def utc_timestamp(seconds: float) -> str:
 def foreign_timestamp(value: object) -> str:
     """A date and time in UTC as other programs write it, such as ``2026-05-29 19:42:36.46``,
     as an entry has it; the beginning of 1970 where there is none."""
-    found = _FOREIGN.match(value) if isinstance(value, str) else None
+    found = re.match(_FOREIGN, value) if isinstance(value, str) else None
     if found is None:
         return utc_timestamp(0)
     date, clock, fraction = found.groups()

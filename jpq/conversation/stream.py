@@ -27,7 +27,7 @@ from jpq.conversation.identity import new_event_id, settled_event_id, utc_timest
 UNFINISHED = frozenset({"interrupted", "incomplete", "limited", "empty", "error", "denied"})
 
 # Such timestamps sort by time; others are not ours.
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+_TIMESTAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
 
 _PASSED_OVER = (ConfigDelta, Compaction, Overlay, InquiryRequest, InquiryResponse, Unknown)
 
@@ -91,7 +91,7 @@ class ConversationStream:
         Its time is never before that of the entry before it, also when the clock went back.
         """
         now = utc_timestamp(self._clock())
-        if self._entries and _TIMESTAMP.match(self._entries[-1].timestamp):
+        if self._entries and re.match(_TIMESTAMP, self._entries[-1].timestamp):
             now = max(now, self._entries[-1].timestamp)
         entry = Entry(new_event_id(self._taken), now, draft.event, draft.metadata)
         return self._insert(entry)

@@ -7,10 +7,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from jpq.errors import ConfigError
 
-_VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)", re.IGNORECASE)
+_VERSION = r"(?i)/v\d+[a-z0-9]*(/|$)"
 # A server that listens on every address is reached on this machine through loopback.
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
-_IPV6 = re.compile(r"[0-9a-f:]+$", re.IGNORECASE)  # without its brackets
+_IPV6 = r"(?i)[0-9a-f:]+$"  # without its brackets
 
 
 def complete_base_url(text: str, usual: str, source: str) -> str:
@@ -23,7 +23,7 @@ def complete_base_url(text: str, usual: str, source: str) -> str:
     """
     text = text.strip()
     own = urlsplit(usual)
-    if text.count(":") > 1 and _IPV6.match(text):
+    if text.count(":") > 1 and re.match(_IPV6, text):
         text = f"[{text}]"
     try:
         parts = urlsplit(text if "://" in text else f"{own.scheme or 'http'}://{text}")
@@ -55,14 +55,14 @@ def join(base_url: str, resource: str) -> str:
 
 def has_version(base_url: str) -> bool:
     """Whether the path of ``base_url`` names a version (``/v1``)."""
-    return _VERSION.search(urlsplit(base_url).path) is not None
+    return re.search(_VERSION, urlsplit(base_url).path) is not None
 
 
 def _completed_path(path: str, usual: str) -> str:
     for end in ("/chat/completions", "/responses", "/messages"):
         if path.endswith(end):
             path = path[: -len(end)]
-    if not _VERSION.search(path) and usual.startswith(path + "/"):
+    if not re.search(_VERSION, path) and usual.startswith(path + "/"):
         return usual
     return path
 

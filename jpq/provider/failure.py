@@ -15,9 +15,9 @@ from jpq.provider.failure_wait import wait_in_body, wait_in_headers
 _LONGEST_WORDS = 300  # characters of the provider's own words that are shown
 _DEEPEST = 4  # errors wrapped in errors, as gateways send them
 # Control and direction characters could repaint the terminal or hide what a line says.
-_UNSHOWABLE = re.compile("[\x00-\x20\x7f-\xa0\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_UNSHOWABLE = "[\x00-\x20\x7f-\xa0\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+"
+_TITLE = r"(?is)<title[^>]*>(.*?)</title"
+_TAG = r"(?is)<(script|style)\b.*?</\1\s*>|<[^>]*>"
 _HTML_READ = 20_000  # characters of a web page that are looked at
 _CODE_FIELDS = ("type", "code", "status", "reason", "status_code", "raw_status_code", "error_type")
 _WORD_FIELDS = ("message", "detail", "error_description", "msg", "description", "errors")
@@ -107,8 +107,8 @@ def is_html(text: str) -> bool:
 
 def html_summary(text: str) -> str:
     """A web page's title, else its text; short and fit to be shown."""
-    title = _TITLE.search(text[:_HTML_READ])
-    return _short(title.group(1) if title else _TAG.sub(" ", text[:_HTML_READ]))
+    title = re.search(_TITLE, text[:_HTML_READ])
+    return _short(title.group(1) if title else re.sub(_TAG, " ", text[:_HTML_READ]))
 
 
 def _from_web_page(status: int, text: str, where: str, wait: Optional[float]) -> StreamError:
@@ -214,5 +214,5 @@ def _upstream_words(text: str, depth: int) -> str:
 
 def _short(text: str) -> str:
     """``text`` on one line, fit to be shown, cut where it is too long."""
-    line = _UNSHOWABLE.sub(" ", text[: 4 * _LONGEST_WORDS]).strip()
+    line = re.sub(_UNSHOWABLE, " ", text[: 4 * _LONGEST_WORDS]).strip()
     return line if len(line) <= _LONGEST_WORDS else line[: _LONGEST_WORDS - 3].rstrip() + "..."

@@ -32,7 +32,8 @@ def kind_of(reported: Reported) -> ErrorKind:
 
 
 def _words(pattern: str) -> Callable[[str], object]:
-    return re.compile(pattern, re.IGNORECASE).search
+    # Compiled when it is first asked, since most runs never fail.
+    return lambda words: re.search(pattern, words, re.IGNORECASE)
 
 
 _CONTEXT_CODES = {

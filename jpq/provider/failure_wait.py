@@ -8,9 +8,9 @@ import math
 import re
 from typing import Any, Callable, Mapping, Optional
 
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
-_IN_WORDS = re.compile(r"\b(?:try again|retry) (?:in|after) ((?:[0-9.]+\s*[a-z]+\s*)+)", re.I)
-_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)", re.IGNORECASE)
+_NUMBER = r"[+-]?[0-9]+(\.[0-9]*)?"
+_IN_WORDS = r"(?i)\b(?:try again|retry) (?:in|after) ((?:[0-9.]+\s*[a-z]+\s*)+)"
+_AMOUNT = r"(?i)([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)"
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _UNIT_S.update({"millisecond": 0.001, "sec": 1.0, "second": 1.0, "min": 60.0, "minute": 60.0})
 _UNIT_S.update({"hour": 3600.0, "day": 86400.0})
@@ -42,12 +42,12 @@ def wait_in_body(value: Any, words: str) -> Optional[float]:
         seconds = _seconds(delay[:-1]) if isinstance(delay, str) and delay[-1:] == "s" else None
         if seconds is not None:
             return seconds
-    found = _IN_WORDS.search(words)
+    found = re.search(_IN_WORDS, words)
     return None if found is None else _duration(found.group(1))
 
 
 def _seconds(text: str) -> Optional[float]:
-    if not _NUMBER.fullmatch(text.strip()):
+    if not re.fullmatch(_NUMBER, text.strip()):
         return None
     seconds = float(text)
     return max(0.0, seconds) if math.isfinite(seconds) else None
@@ -66,7 +66,7 @@ def _moment(text: str) -> Optional[float]:
 
 def _duration(text: str) -> Optional[float]:
     total: Optional[float] = None
-    for amount, unit in _AMOUNT.findall(text):
+    for amount, unit in re.findall(_AMOUNT, text):
         unit = unit.lower()
         scale = _UNIT_S.get(unit) or _UNIT_S.get(unit.rstrip("s"))
         if scale is None:

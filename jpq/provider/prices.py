@@ -14,7 +14,7 @@ from jpq.events.usage import Usage
 _MILLION = 1_000_000
 # The date at the end of a snapshot's name, which costs what the model does:
 # gpt-5-mini-2025-08-07, claude-opus-4-5-20251101.
-_SNAPSHOT = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+_SNAPSHOT = r"-\d{4}-?\d{2}-?\d{2}$"
 
 
 # The month in which the table was compared with what the providers publish.
@@ -125,7 +125,7 @@ def cost_of(
 
 def _find(provider: str, model: str, prices: Mapping[str, Price]) -> Optional[Price]:
     """The price of ``model`` itself, of what it is a snapshot of, or of all its provider's."""
-    for name in (model, _SNAPSHOT.sub("", model), "*"):
+    for name in (model, re.sub(_SNAPSHOT, "", model), "*"):
         price = prices.get(f"{provider}/{name}")
         if price is not None:
             return price

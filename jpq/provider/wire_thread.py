@@ -31,8 +31,8 @@ _CALL_FIELDS: Mapping[str, AbstractSet[str]] = {
     "google": {"id", "thought", "thoughtSignature", "partMetadata"},
 }
 _BLOCK_TYPES = {
-    "openai-responses": re.compile("reasoning|message|compaction|mcp_.*|.*_call(_output)?"),
-    "anthropic": re.compile("(redacted_)?thinking|fallback|.*_tool_(use|result)"),
+    "openai-responses": "reasoning|message|compaction|mcp_.*|.*_call(_output)?",
+    "anthropic": "(redacted_)?thinking|fallback|.*_tool_(use|result)",
 }
 _IMAGES = ("png", "jpeg", "gif", "webp")
 # Kinds of attachments that each API takes; the quirk ``attachments`` of a row says otherwise.
@@ -117,9 +117,9 @@ class _Rule:
         return (block,)
 
     def _is_of_another_api(self, type: Any) -> bool:
-        if not isinstance(type, str) or (self._own_types and self._own_types.fullmatch(type)):
+        if not isinstance(type, str) or (self._own_types and re.fullmatch(self._own_types, type)):
             return False
-        return any(types.fullmatch(type) for types in self._other_types)
+        return any(re.fullmatch(types, type) for types in self._other_types)
 
     def _takes(self, block: Union[ThreadImage, ThreadDocument]) -> bool:
         return kind_of(block.media_type) in self._kinds

@@ -8,7 +8,6 @@ from typing import BinaryIO, Callable, Optional, Union
 
 from jpq.render.aside import Aside, ViewOptions
 from jpq.render.chat import ChatView, Formatter, Late, Sanitized, Verbatim
-from jpq.render.jsonl import JsonLinesView, JsonView
 from jpq.render.printer import Printer
 from jpq.render.theme import Look, find_look
 from jpq.render.worker import View
@@ -32,10 +31,10 @@ def make_view(
         options = options._replace(reasoning="hidden", tools=False)
     width = functools.partial(terminal_width, caps.stderr, err)
     aside = Aside(printer, caps.stderr, options, width)
-    if format == "json":
-        return JsonView(printer, aside)
-    if format == "jsonl":
-        return JsonLinesView(printer, aside)
+    if format in ("json", "jsonl"):
+        module = importlib.import_module("jpq.render.jsonl")
+        view: View = (module.JsonView if format == "json" else module.JsonLinesView)(printer, aside)
+        return view
     terminal = caps.stdout.terminal
     formatter: Formatter = Verbatim()
     if caps.pretty:

@@ -20,7 +20,7 @@ _DEVICE = "jpq.terminal.console" if sys.platform == "win32" else "jpq.terminal.d
 # How often a wait for a key lets others work. A person notices twice as long.
 _MEANWHILE_S = 0.05
 
-_KEY = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\x1b])?|.", re.DOTALL)
+_KEY = r"(?s)\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\x1b])?|."
 
 
 class Device(Protocol):
@@ -118,7 +118,7 @@ class Terminal:
             while not self._typed:
                 if not self._read_more():
                     return None
-        found = _KEY.match(self._typed)
+        found = re.match(_KEY, self._typed)
         assert found is not None  # any character matches
         self._typed = self._typed[found.end() :]
         return found.group()
