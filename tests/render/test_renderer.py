@@ -181,6 +181,16 @@ def test_a_dead_renderer_says_so_and_hangs_nobody():
     assert renderer.close()
 
 
+def test_a_tick_that_is_overdue_ends_nothing():
+    """No queue waits for less than no time, and the thread died of being asked to."""
+    view = Recorder()
+    view.wait = -0.001
+    with Renderer(view, print) as renderer:
+        renderer.show(1)
+        assert renderer.flush(WAIT_S)
+    assert 1 in view.calls and view.calls[-2:] == ["close", "flush"]
+
+
 def test_it_ticks_only_while_something_moves():
     view = Recorder()
     ticked = threading.Event()
