@@ -203,7 +203,7 @@ class Renderer:
     def _tick_and_write(self) -> Optional[float]:
         wait: Optional[float] = self._guarded(self._view.tick)
         self._write()
-        return None if wait is None else max(0.0, wait)  # writing may have taken longer
+        return None if wait is None else max(0.0, wait)  # no queue waits for less
 
     def _write(self) -> None:
         for channel, error in self._guarded(self._view.flush) or ():
