@@ -22,6 +22,15 @@ class _Adapter(requests.adapters.HTTPAdapter):
         watch(manager)
         return manager
 
+    def close(self) -> None:
+        """Hang up; clearing a pool manager leaves that to the garbage collector."""
+        for manager in (self.poolmanager, *self.proxy_manager.values()):
+            for key in list(manager.pools.keys()):
+                pool = manager.pools.get(key)
+                if pool is not None:
+                    pool.close()
+        super().close()
+
 
 def watched_session() -> requests.Session:
     """A session whose requests must be made within ``Wire.carrying_this_thread``.
