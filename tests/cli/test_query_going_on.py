@@ -11,7 +11,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from tests.support.programs import Ran, conversations, entries, environment, jpq, model_at
+from tests.support.programs import Ran, conversations, entries, environment, jpq, model_at, shell
 from tests.support.ptys import Child
 from tests.support.ptys import jpq as jpq_words
 from tests.support.server import (
@@ -185,3 +185,17 @@ def test_a_conversation_removed_while_it_is_used_is_answered_and_told(home: Home
             assert child.end() == 74
     assert child.output == b"A2 and more\n"
     assert b"removed while it was in use" in child.errors
+
+
+def test_no_room_for_a_copy_leaves_nothing_of_it(home: Home) -> None:
+    with Server(answer("A1 " * 2000)) as server:
+        home.run(*model_at(server), "q1")
+    (folder,) = home.folders()
+    before = entries(folder)
+    for words in ("fork", "export -o copy.jpq"):
+        full = f"ulimit -f 2; jpq conversation {words}"
+        ran = shell(full, environ=home.environ, cwd=home.cwd)
+        ran.failed_with(74, "File too large", "Free some space")
+    assert home.folders() == [folder] and entries(folder) == before
+    assert not [name for name in os.listdir(home.cwd) if "copy" in name]
+    assert home.run("conversation", "path").text == folder + "\n"
