@@ -33,6 +33,9 @@ class Authorizer:
         Blocks while that is settled. Raises McpError."""
         return False
 
+    def close(self) -> None:
+        """Give back what it holds."""
+
 
 class Endpoint:
     """One server's URL. Any thread; ``close`` when no request runs any more.
@@ -112,6 +115,7 @@ class Endpoint:
     def close(self) -> None:
         """Close the idle connections."""
         self._connections.close()
+        self._authorizer.close()
 
     def _open(self, request: HttpRequest, wire: Wire) -> Response:
         return self._connections.open(request, wire, where=self._where, ca_bundle=self._ca_bundle)

@@ -103,6 +103,10 @@ class OAuth(Authorizer):
                 raise
         return True
 
+    def close(self) -> None:
+        """Close the connections to the authorization server."""
+        self._fetcher.close()
+
     def _log_in(self, asked: Dict[str, str]) -> None:
         if self._visitor is None:
             raise McpUnauthorized(
