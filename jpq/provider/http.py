@@ -20,6 +20,7 @@ from jpq.wire.transport import Response, Transport
 
 _FRAMINGS = {"sse": sse.messages, "ndjson": ndjson.messages}
 _ERROR_BODY_BYTES = 256 * 1024  # of an error's body, of which a few lines are shown
+_ERROR_READ_S = 2.0  # its status is known, so silence does not have to be sat out
 _SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie")
 _BEFORE_TEXT = b"\xef\xbb\xbf \t\r\n"
 _CHECK_URL = "Check that base_url belongs to the provider's API."
@@ -121,7 +122,7 @@ class HttpExchange:
     def _reply(self, response: Response) -> Iterator[StreamEvent]:
         if not 200 <= response.status < 300:
             # Before the media type: Gemini labels its errors as event streams.
-            body = _as_far_as_it_came(response.chunks())
+            body = self._as_far_as_it_comes(response.chunks())
             raise from_status(response.status, response.headers, body, self._where)
         chunks = response.chunks()
         start = next((chunk for chunk in chunks if chunk.strip(b"\r\n")), b"")
@@ -129,7 +130,7 @@ class HttpExchange:
         first = start.lstrip(_BEFORE_TEXT)[:1]
         media_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if first == b"<" or media_type == "text/html":
-            raise self._web_page(_as_far_as_it_came(chunks))
+            raise self._web_page(self._as_far_as_it_comes(chunks))
         streamed = self._request.stream or media_type == "text/event-stream"
         if self._api.FRAMING == "sse" and first in (b"{", b"["):
             streamed = False  # asked for a stream, some servers send the answer whole
@@ -173,6 +174,19 @@ class HttpExchange:
             raise from_error_object(first, self._where)
         yield from self._api.read_response(value, self._row)
 
+    def _as_far_as_it_comes(self, chunks: Iterator[bytes]) -> bytes:
+        """The beginning of a body that is only read to be told about."""
+        self._wire.limit_reads(_ERROR_READ_S)
+        body = bytearray()
+        try:
+            for chunk in chunks:
+                body += chunk
+                if len(body) >= _ERROR_BODY_BYTES:
+                    break
+        except StreamError:
+            pass  # what was being told is worth more than how its telling ended
+        return bytes(body[:_ERROR_BODY_BYTES])
+
     def _not_json(self, text: str) -> StreamError:
         if not text or (text[0] in "{[" and text[-1] not in "}]"):
             message = "The answer was cut off: the connection ended in the middle of it."
@@ -184,19 +198,6 @@ class HttpExchange:
         summary = html_summary(body.decode("utf-8", "replace"))
         message = f'The server sent a web page instead of an answer: "{summary}"'
         return StreamError(ErrorKind.MALFORMED, message, where=self._where, hint=_CHECK_URL)
-
-
-def _as_far_as_it_came(chunks: Iterator[bytes]) -> bytes:
-    """The beginning of a body that is only read to be told about."""
-    body = bytearray()
-    try:
-        for chunk in chunks:
-            body += chunk
-            if len(body) >= _ERROR_BODY_BYTES:
-                break
-    except StreamError:
-        pass  # what was being told is worth more than how its telling ended
-    return bytes(body[:_ERROR_BODY_BYTES])
 
 
 def secrets_of(request: HttpRequest, key: Optional[str]) -> Secrets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import pytest
@@ -176,6 +177,17 @@ def test_a_wordless_end_is_noticed_while_the_connection_stays_open(exchange: Ope
         over.set()
         opened.abort()
         assert list(events) == [Finished(INTERRUPTED)]
+
+
+def test_an_error_is_told_although_its_body_does_not_come(exchange: Open) -> None:
+    """A refused key was told as a server that is silent, after the patience for words."""
+    over = threading.Event()
+    refused = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 500\r\n\r\n"
+    with Server([refused + b'{"error": ', Pause(over)]) as server:
+        begun = time.monotonic()
+        failure = _failure(exchange(server))
+        assert failure.kind is ErrorKind.AUTH and failure.status == 401
+        assert time.monotonic() - begun < WAIT_S / 2  # the server waits for longer
 
 
 def test_the_next_exchange_uses_the_same_connection(exchange: Open) -> None:
