@@ -98,23 +98,29 @@ class Dialogue:
         Ctrl+D and Escape mean ``otherwise``, the answer that does least. With ``erase`` the
         question leaves no trace, where a terminal can do that.
         """
-        self._ask(question)
         erase = erase and self._can_erase
+        try:
+            with self._terminal.by_key():
+                self._ask(question)
+                key = self._one_of(keys, otherwise)
+        except PromptLeft:
+            self._end_question("", erase)
+            raise
+        except OSError as error:
+            raise _nobody(error) from error
+        self._end_question(key, erase)
+        return key
+
+    def _one_of(self, keys: Sequence[str], otherwise: str) -> str:
         while True:
-            try:
-                key = self._terminal.read_key()
-            except PromptLeft:
-                self._end_question("", erase)
-                raise
+            key = self._terminal.read_key()
             if key is None:
                 self._write("\n")
                 raise NobodyAnswers("the terminal's input ended")
             if key in (_ENDS_INPUT, _ESCAPE):
                 key = otherwise
-            key = key.lower()
-            if key in keys:
-                self._end_question(key, erase)
-                return key
+            if key.lower() in keys:
+                return key.lower()
 
     def line(self, question: str) -> Optional[str]:
         """Ask for a line; None for Ctrl+D."""

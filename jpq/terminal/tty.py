@@ -71,6 +71,7 @@ class Terminal:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._typed = ""  # read from the device, not yet handed out
         self._line = ""  # shown last, and not ended
+        self._reads_keys = False
 
     @classmethod
     def open(cls) -> Terminal:
@@ -114,7 +115,7 @@ class Terminal:
 
     def read_key(self) -> Optional[str]:
         """The next key: a character, or the escape sequence of a special key; None at the end."""
-        with self.saved_modes(), self._key_mode():
+        with self.by_key():
             while not self._typed:
                 if not self._read_more():
                     return None
@@ -122,6 +123,24 @@ class Terminal:
         assert found is not None  # any character matches
         self._typed = self._typed[found.end() :]
         return found.group()
+
+    @contextlib.contextmanager
+    def by_key(self) -> Iterator[None]:
+        """Until the end of the ``with`` each key can be read at once, and is not shown.
+
+        ``read_key`` does so by itself; a question is shown within it, so that a key typed
+        right after it is seen is neither echoed nor taken for the end of a line's input.
+        Raises OSError when the terminal is gone already.
+        """
+        if self._reads_keys:
+            yield
+            return
+        self._reads_keys = True
+        try:
+            with self.saved_modes(), self._key_mode():
+                yield
+        finally:
+            self._reads_keys = False
 
     def drop_typed_ahead(self) -> None:
         """Forget what was typed so far: it cannot answer a question not yet shown."""

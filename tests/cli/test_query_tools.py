@@ -83,6 +83,7 @@ def test_a_program_is_told_of_each_step(tmp_path: Any) -> None:
     [
         ([], ["greet"]),
         (["-t", "gr*"], ["greet"]),
+        (["-t", "greet", "-t", "read_file"], ["greet", "read_file"]),
         (["-T"], []),
     ],
 )

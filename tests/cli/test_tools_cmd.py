@@ -14,7 +14,7 @@ from tests.support.programs import conversations, entries, jpq, script
 
 CONFIG = f"""
 [policy]
-allow = ["greet(name=A*)"]
+allow = ["greet(name=A*)", "shell(git log *)"]
 deny = ["greet(name=Mallory)"]
 
 [tools.greet]
@@ -59,6 +59,24 @@ def test_show_says_what_the_model_is_told_and_what_would_be_asked() -> None:
     assert "Greet a person" in ran.text and "run               ask" in ran.text
     row = json.loads(jpq("tools", "show", "greet", "--format", "json").text)
     assert row["parameters"]["required"] == ["name"] and row["timeout_s"] == 60
+
+
+def test_ls_lists_what_is_offered_and_what_has_to_be_named() -> None:
+    rows = {row["name"]: row for row in json.loads(jpq("tools", "ls", "--format", "json").text)}
+    assert rows["greet"]["offered"] and not rows["shell"]["offered"]
+    ran = jpq("tools", "ls")
+    assert (ran.code, ran.err) == (0, b"")
+    lines = {line.split()[0]: line for line in ran.text.splitlines()}
+    assert "Greet a person" in lines["greet"] and "-t shell" in lines["shell"]
+
+
+def test_a_shell_line_is_judged_as_a_whole() -> None:
+    def explained(line: str) -> str:
+        return jpq("tools", "explain", "shell", line).text
+
+    assert explained("git log -3").startswith("allow: the rule allow = 'shell(git log *)'")
+    assert explained("git log -3; rm x").startswith("ask: run = 'ask' of shell")
+    assert explained("git log $(rm x)").startswith("ask: no rule can be sure of this line")
 
 
 def test_explain_names_what_decides() -> None:
