@@ -51,6 +51,7 @@ class Escalation:
         self._waits = False
 
     def reset(self) -> None:
-        """The person chose to go on: the next press is a first one again."""
+        """The person chose: the next press is a first one again."""
+        self.in_menu = False
         self._waits = False
         self._last = float("-inf")

@@ -57,11 +57,8 @@ class InterruptHandler:
         fixed = self._fixed(situation)
         if fixed is not None:
             return fixed
-        chosen = self._hold(situation, lambda dialogue: _ask(dialogue, situation))
-        if isinstance(chosen, Chosen):
-            self._router.escalation.reset()
-            return chosen
-        return self._leave(chosen)
+        chosen = self._hold(situation, lambda dialogue: self._ask(dialogue, situation))
+        return chosen if isinstance(chosen, Chosen) else self._leave(chosen)
 
     def ask(self, question: str, situation: Situation) -> Tuple[Optional[str], Any]:
         """A line from the person, or None for Ctrl+D; and what comes before it, if anything."""
@@ -91,6 +88,12 @@ class InterruptHandler:
             return Interrupt(signal.SIGINT, END)
         except NobodyAnswers:
             return _TERMINAL_GONE
+
+    def _ask(self, dialogue: Dialogue, situation: Situation) -> Chosen:
+        chosen = _ask(dialogue, situation)
+        # At once, before anything shows that the menu is gone: the next press is a new one.
+        self._router.escalation.reset()
+        return chosen
 
     def _leave(self, item: Any) -> Chosen:
         if isinstance(item, Interrupt):

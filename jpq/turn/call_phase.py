@@ -43,6 +43,7 @@ class CallPhase:
         self._disturbed = disturbed
         self._round: Optional[CallRound] = None
         self._settled: Set[str] = set()  # calls whose answers are in the journal
+        self.outputs: List[str] = []  # files that hold whole outputs of this turn
 
     @property
     def denied(self) -> Optional[DeniedError]:
@@ -107,5 +108,6 @@ class CallPhase:
             told = Answer(answer.id, answer.content, answer.is_error)
             self._follow(self._coordinator.answer(told))
             self._settled.add(answer.id)
+            self.outputs += [answer.full_output] if answer.full_output else []
             drafts.append(Draft(ToolResponse(*told)))
         self._saving.commit(drafts)

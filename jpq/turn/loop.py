@@ -105,7 +105,7 @@ class TurnLoop:
             Act.COMMIT_RESPONSES: self._commit_responses,
             Act.RESTART_TOOLS: self._restart_tools,
             Act.CANCEL: self._calls.cancel,
-            Act.ROLL_BACK: self._saving.roll_back,
+            Act.ROLL_BACK: lambda: self._saving.roll_back(self._calls.outputs),
             Act.NEW_REQUEST: self._new_request,
             Act.END_TURN: self._end_turn,
         }
@@ -272,6 +272,7 @@ class TurnLoop:
         self._narrator.cycle_ended(self._tally)
         self._tally, self._cycles, self._ending = Tally(), 0, None
         self._continues = False
+        self._calls.outputs.clear()
         self._saving.begin_turn()
         self._saving.commit([Draft(ChatRequest(self._decision.words))])
         self._decision = _NO_DECISION

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import Any, Callable, Optional, Sequence
 
 from jpq.conversation.event import Draft
@@ -42,9 +44,14 @@ class Saving:
         """Forget what was recorded since the last commit."""
         self._try(self._journal.discard_inflight)
 
-    def roll_back(self) -> None:
-        """Make the conversation what it was when the turn began."""
+    def roll_back(self, outputs: Sequence[str]) -> None:
+        """Make the conversation what it was when the turn began, without the files that its
+        tools' ``outputs`` are in."""
         self._try(self._journal.rollback, self._mark)
+        for path in outputs:
+            with contextlib.suppress(OSError):  # it is gone, or others are still in its folder
+                os.remove(path)
+                os.rmdir(os.path.dirname(path))
         if self.error is None:
             self._show(Notice(ending.DISCARDED))
 
