@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Iterator, Optional, Set
+from typing import Any, Iterator, List, Mapping, Optional, Set
 
+from jpq.conversation.event import ConfigDelta, Draft
 from jpq.errors import BadInputError, WriteError
 from jpq.store.bundle import Incoming, is_bundle, read_bundle
 from jpq.store.files import read_file
@@ -63,6 +64,9 @@ def sources(library: Library) -> Set[str]:
 def take_in(library: Library, new: Incoming, known: Set[str]) -> Optional[str]:
     """Save ``new`` and return its id; None when it is among the ``known`` sources.
 
+    What it says about tools is taken back in an entry of its own: whoever wrote it must not
+    decide what runs here without a question.
+
     Raises WriteError, and then nothing of it is left.
     """
     if new.source in known or not new.entries:
@@ -72,12 +76,20 @@ def take_in(library: Library, new: Incoming, known: Set[str]) -> Optional[str]:
     journal = library.create(metadata, new.base_config, id=_plain(new.id), is_last=False)
     try:
         journal.commit_copies(new.entries)
+        allowed = _tool_settings(journal.stream.config())
+        if allowed:
+            journal.commit([Draft(ConfigDelta(dict.fromkeys(allowed)))])
     except WriteError:
         journal.close()
         library.remove(journal.id)
         raise
     journal.close()
     return journal.id
+
+
+def _tool_settings(config: Mapping[str, Any]) -> List[str]:
+    """The names of the settings that offer tools or allow them."""
+    return [name for name in config if re.split(r"\W", name)[0] in ("tools", "active_tools")]
 
 
 def _plain(id: Optional[str]) -> Optional[str]:

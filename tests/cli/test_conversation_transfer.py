@@ -238,3 +238,14 @@ def test_llms_database_before_it_had_tools(shell: Shell) -> None:
     (first, _) = shell("import", log(shell.cwd, new=False)).out.split()
     events = [entry.event for entry in shell.library.read(first).stream.entries]
     assert events[:2] == [ChatRequest("Weather?"), TurnEnd("complete", "stop", {}, "gpt")]
+
+
+def test_what_comes_from_elsewhere_does_not_decide_what_runs_here(
+    shell: Shell, tmp_path: Any
+) -> None:
+    changes = {"active_tools": ["shell"], "tools.shell.run": "unattended", "model": "a/b"}
+    shell.talk(ChatRequest("a"), ConfigDelta(changes), AssistantMessage("b"), END)
+    shell("export", "--all", "-o", "all.jpq")
+    there = made(tmp_path, "there")
+    id = there("import", os.path.join(shell.cwd, "all.jpq")).out.strip()
+    assert there.library.read(id).stream.config() == {"model": "a/b"}
