@@ -84,11 +84,8 @@ def open_provider(
 def _http_provider(row: ProviderRow, key: Optional[str], config: Config) -> Provider:
     # requests costs most of the start of a run, and only a run that sends something pays it.
     http = importlib.import_module("jpq.provider.http")
-    transport = importlib.import_module("jpq.wire.transport")
     connect_s = config["request.connect_timeout_s"]
-    provider: Provider = http.HttpProvider(
-        row, load_api(row.api), key, lambda: transport.Transport(connect_s)
-    )
+    provider: Provider = http.HttpProvider(row, load_api(row.api), key, connect_s)
     return provider
 
 

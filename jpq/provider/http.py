@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Any, Callable, Iterator, Optional, Protocol
+from typing import Any, Iterator, Optional, Protocol
 
 from jpq.config.secrets import Secrets
 from jpq.errors import ErrorKind, StreamError
@@ -16,7 +16,7 @@ from jpq.wire import sse
 from jpq.wire.connection import Wire
 from jpq.wire.failure import shown
 from jpq.wire.message import HttpRequest
-from jpq.wire.transport import Response, Transport
+from jpq.wire.transport import CONNECT_TIMEOUT_S, Response, Transport
 
 _FRAMINGS = {"sse": sse.messages, "ndjson": ndjson.messages}
 _ERROR_BODY_BYTES = 256 * 1024  # of an error's body, of which a few lines are shown
@@ -47,34 +47,30 @@ class Api(Protocol):
 
 
 class HttpProvider:
-    """A provider over HTTP; its connections are opened by the first exchange. Main thread."""
+    """A provider over HTTP. ``exchange`` may be called from any thread; main closes."""
 
     def __init__(
         self,
         row: ProviderRow,
         api: Api,
         key: Optional[str] = None,
-        transport_factory: Callable[[], Transport] = Transport,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> None:
         self._row = row
         self._api = api
         self._key = key.strip() if key else None
-        self._transport_factory = transport_factory
-        self._transport: Optional[Transport] = None
+        self._transport = Transport(connect_timeout_s)
 
     def prepare(self, model: str, progress: Progress) -> None:
         """Nothing: the server is somebody else's."""
 
     def exchange(self, request: ProviderRequest) -> HttpExchange:
         """A new exchange; sends nothing until its events are read."""
-        if self._transport is None:
-            self._transport = self._transport_factory()
         return HttpExchange(request, self._row, self._api, self._key, self._transport)
 
     def close(self) -> None:
         """Close idle connections; exchanges that still run are aborted by their owner."""
-        if self._transport is not None:
-            self._transport.close()
+        self._transport.close()
 
 
 class HttpExchange:

@@ -23,7 +23,6 @@ from jpq.provider.base import Decoder, ProviderRequest, ProviderRow
 from jpq.provider.failure import from_error_object
 from jpq.provider.http import HttpExchange, HttpProvider
 from jpq.wire.message import HttpRequest, Message
-from jpq.wire.transport import Transport
 from tests.support.server import (
     DROP,
     KEEP,
@@ -99,7 +98,7 @@ def exchange() -> Iterator[Open]:
     ) -> HttpExchange:
         if not providers:
             row = ProviderRow("prov", "words", server.url, headers={"X-Team-Token": "tt-12345678"})
-            providers.append(HttpProvider(row, WordApi(framing), key, lambda: Transport(WAIT_S)))
+            providers.append(HttpProvider(row, WordApi(framing), key, WAIT_S))
         return providers[0].exchange(ProviderRequest("m", NO_THREAD, stream=stream))
 
     yield opened
