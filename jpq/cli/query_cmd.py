@@ -107,6 +107,8 @@ def _answer(
         query.journal.close()
         query.provider.close()
         renderer.close(_CLOSE_WAIT_S)
+        if query.servers is not None:
+            query.servers.close()
     if fault is not None:
         log.failure(fault)
         if args.verbose > 1:

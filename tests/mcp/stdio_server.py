@@ -184,6 +184,9 @@ def main() -> None:
         if message.get("method") == "notifications/cancelled":
             cancelled.append(message["params"]["requestId"])
             stop_slow.set()
+            if "CANCELLED_FILE" in os.environ:
+                with open(os.environ["CANCELLED_FILE"], "a") as file:
+                    file.write(f"{cancelled[-1]}\n")
         elif "method" in message and "id" in message:
             threading.Thread(target=serve, args=(message,), daemon=True).start()
         elif "id" in message:

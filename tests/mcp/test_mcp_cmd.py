@@ -1,0 +1,149 @@
+"""``jpq mcp`` and a query with servers, from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any, Dict, List
+
+import pytest
+
+from jpq.interrupt.menus import Place
+from tests.mcp.http_server import McpServer
+from tests.mcp.test_mcp_stdio import SERVER, gone
+from tests.support import ptys
+from tests.support.pressing import MARK, PRESS
+from tests.support.programs import conversations, entries, jpq, script
+
+CALL = 'tool_calls = [{ name = "x/%s", arguments = { text = "from the server" } }]'
+
+
+def configure(text: str = "", *faults: str) -> None:
+    home = os.environ["JPQ_HOME"]
+    os.makedirs(home, exist_ok=True)
+    command = json.dumps([sys.executable, SERVER, *(faults or ("modern",))])
+    with open(os.path.join(home, "config.toml"), "w", encoding="utf-8") as file:
+        file.write(f"[mcp.x]\ncommand = {command}\n{text}\n")
+
+
+def model(tmp_path: Any, tool: str) -> List[str]:
+    return ["-m", "scripted/" + script(tmp_path, CALL % tool, 'text = "Done."')]
+
+
+def test_ls_shows_what_servers_offer_and_why_some_do_not() -> None:
+    configure('[mcp.dead]\ncommand = ["/bin/false"]')
+    ran = jpq("mcp", "ls")
+    assert ran.code == 0
+    assert "x/echo" in ran.text and "ended with status 1" in ran.text
+    rows: List[Dict[str, Any]] = json.loads(jpq("mcp", "ls", "--format", "json").text)
+    assert [row["status"] for row in rows] == ["ready", "not usable"]
+
+
+def test_check_tells_what_a_server_says() -> None:
+    configure()
+    ran = jpq("mcp", "check", "x")
+    assert ran.code == 0 and "test 1, MCP 2026-07-28" in ran.text
+    jpq("mcp", "check", "y").failed_with(2, "There is no MCP server 'y'", "There are: x.")
+
+
+def test_check_of_a_server_that_ends_at_once() -> None:
+    configure("", "exit_at_once")
+    jpq("mcp", "check", "x").failed_with(69, "cannot find my files", "MCP server x")
+
+
+def test_call_read_and_prompt() -> None:
+    configure()
+    ran = jpq("mcp", "call", "-y", "x/echo", '{"text": "hi"}')
+    assert (ran.code, ran.text) == (0, "hi\n")
+    assert jpq("mcp", "call", "-y", "x/fail").code == 1
+    jpq("mcp", "call", "x/nothing").failed_with(2, "There is no tool 'x/nothing'")
+    assert jpq("mcp", "read", "mcp://x/a:b").text == "the resource"
+    assert json.loads(jpq("mcp", "prompt", "x/p", "-p", "city=Oslo").text) == {"city": "Oslo"}
+
+
+def test_a_server_sees_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("WANTED", "yes")
+    configure('pass_env = ["WANTED"]')
+    seen = json.loads(jpq("mcp", "call", "-y", "x/environ").text)
+    assert "OPENAI_API_KEY" not in seen and seen["WANTED"] == "yes"
+
+
+def test_import_takes_over_and_keeps_what_is_there(tmp_path: Any) -> None:
+    configure('[mcp.files]\ncommand = ["mine"]\n# a comment')
+    file = tmp_path / "other.json"
+    file.write_text('{"mcpServers": {"files": {"command": "a"}, "web": {"url": "http://b"}}}')
+    ran = jpq("mcp", "import", str(file))
+    assert ran.code == 0 and "files: configured already" in " ".join(ran.told)
+    with open(os.path.join(os.environ["JPQ_HOME"], "config.toml"), encoding="utf-8") as written:
+        text = written.read()
+    assert "# a comment" in text and 'url = "http://b"' in text and '["mine"]' in text
+
+
+def test_login_and_logout_without_a_person() -> None:
+    with McpServer(faults={"auth"}) as server:
+        configure(f'[mcp.web]\nurl = "{server.url}"')
+        jpq("mcp", "check", "web").failed_with(77, "who asks", "jpq mcp login")
+    assert "There is no login" in jpq("mcp", "logout", "web").told[0]
+    jpq("mcp", "login", "x").failed_with(2, "no url")
+
+
+def test_a_query_calls_a_servers_tool(tmp_path: Any) -> None:
+    configure()
+    ran = jpq(*model(tmp_path, "echo"), "-y", "hello")
+    assert (ran.code, ran.text) == (0, "Done.\n")
+    assert "from the server" in " ".join(ran.told)
+
+
+def test_a_query_goes_on_without_a_server_that_is_not_there(tmp_path: Any) -> None:
+    configure('[mcp.gone]\ncommand = ["/nowhere"]')
+    ran = jpq(*model(tmp_path, "echo"), "-y", "hello")
+    assert ran.code == 0
+    assert "The MCP server gone is not used: /nowhere cannot be started" in ran.told[0]
+
+
+def test_a_query_without_tools_starts_no_server(tmp_path: Any) -> None:
+    configure("", "exit_at_once")
+    plain = script(tmp_path, 'text = "Hi."')
+    ran = jpq("-m", "scripted/" + plain, "-T", "hello")
+    assert (ran.code, ran.told) == (0, [])
+
+
+def test_a_query_may_attach_a_resource(tmp_path: Any) -> None:
+    configure()
+    plain = script(tmp_path, 'match = "the resource"\ntext = "Seen."')
+    ran = jpq("-m", "scripted/" + plain, "-T", "-a", "mcp://x/a:b", "what is it?")
+    assert (ran.code, ran.text) == (0, "Seen.\n")
+
+
+def test_an_interrupted_call_says_how_far_it_got_and_the_server_is_told(tmp_path: Any) -> None:
+    file = str(tmp_path / "cancelled")
+    configure(f'run = "unattended"\nenv = {{ CANCELLED_FILE = "{file}" }}')
+    argv = ptys.jpq(*model(tmp_path, "slow"), "hello")
+    environ = ptys.environment(os.environ["JPQ_HOME"])
+    with ptys.Child(argv, environ, str(tmp_path), terminal=True) as child:
+        child.wait_for(b"at it")
+        began = time.monotonic()
+        child.type(PRESS)
+        child.wait_for(MARK[Place.TOOLS])
+        assert time.monotonic() - began < 1  # the menus' own tests hold them to 100 ms
+        child.type(b"s")
+        child.end()
+    (answer,) = [e for e in entries(conversations()[0]) if e["type"] == "tool_call_response"]
+    assert "Its output so far:\n1/100 at it" in answer["content"] and answer["is_error"]
+    assert os.path.getsize(file) > 0
+
+
+def test_nothing_is_left_of_a_killed_query(tmp_path: Any) -> None:
+    file = str(tmp_path / "pid")
+    configure(f'run = "unattended"\nenv = {{ CHILD_PID_FILE = "{file}" }}', "modern", "child")
+    home = os.environ["JPQ_HOME"]
+    argv = ptys.jpq(*model(tmp_path, "slow"), "hello")
+    with ptys.Child(argv, ptys.environment(home), str(tmp_path), terminal=False) as child:
+        child.wait_for(b"x/slow", on_errors=True)
+        child.process.kill()
+        child.process.wait()
+        with open(file) as written:
+            assert gone(int(written.read()))
