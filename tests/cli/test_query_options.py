@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 from typing import Any, Dict, List, Sequence
@@ -10,6 +11,7 @@ import pytest
 
 from jpq.cli.query_parser import build_parser
 from tests.support.programs import (
+    ROOT,
     base_url,
     conversations,
     entries,
@@ -213,12 +215,11 @@ def test_environment_sets_the_model() -> None:
 
 def test_no_option_is_without_a_test() -> None:
     """Each is used in one of the files that drive the real program."""
-    folder = os.path.dirname(os.path.abspath(__file__))
-    names = [name for name in os.listdir(folder) if name.startswith(("test_query_", "test_run"))]
     used = ""
-    for name in names:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            used += file.read()
+    for pattern in ("cli/test_query_*.py", "cli/test_run.py", "faults/test_*.py"):
+        for path in glob.glob(os.path.join(ROOT, "tests", pattern)):
+            with open(path, encoding="utf-8") as file:
+                used += file.read()
     for action in build_parser("jpq")._actions:
         flags = action.option_strings
         assert not flags or any(f'"{flag}' in used for flag in flags), flags
