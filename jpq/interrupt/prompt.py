@@ -139,7 +139,9 @@ class Dialogue:
             if command is None:
                 self.say("There is no editor: set VISUAL or EDITOR.")
                 return None
-            return str(editor.edit_text(text, suffix, command))
+            meanwhile = self._terminal.meanwhile or (lambda: None)
+            with self._terminal.saved_modes():
+                return str(editor.edit_text(text, suffix, command, meanwhile))
         except (BadInputError, UsageError) as error:
             self.say(f"{error.message} {error.hint}")
             return None

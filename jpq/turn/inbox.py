@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 
 # A signal that comes just before the wait begins does not end it (measured: 2 of 100 of
 # them on Python 3.13), and on Windows none does; so no wait is longer than this.
-_LONGEST_WAIT_S = 0.1
+_LONGEST_WAIT_S = 0.05
 # A wait that took so much longer than it should means that the process was stopped.
 _STOPPED_S = 1.0
 

@@ -312,6 +312,33 @@ run = "unattended"
             wait_until(lambda: os.killpg(child.process.pid, 0) is not None)
 
 
+@pytest.mark.parametrize("how", ["press", "SIGTERM"])
+def test_an_open_editor_keeps_ctrl_c_and_ends_with_jpq(how: str, stage: Stage) -> None:
+    editor = os.path.join(stage.folder, "editor")
+    with open(editor, "w") as file:
+        file.write('#!/bin/sh\ntrap "echo heard" INT\necho opened >> runs\n')
+        file.write("while [ ! -e go ]; do sleep 0.02; done; exit 0\n")
+    os.chmod(editor, 0o700)
+    stage.environ["EDITOR"] = editor
+    scene = SCENES["permission"]
+    with Server(*scene.scripts(stage.end)) as server, stage.start(server) as child:
+        before = child.modes()
+        child.wait_for(scene.seen)
+        child.type(b"e")
+        wait_until(lambda: len(stage.runs) == 1)
+        if how == "press":
+            child.type(PRESS)
+            child.wait_for(b"heard")
+            stage.let_tools_go()
+            assert child.end() == 0, child.output
+            assert b"[c]ontinue" not in child.output and b"Fine." in child.output
+        else:
+            child.signal(signal.SIGTERM)
+            assert child.end() == -signal.SIGTERM
+        assert child.modes() == before
+    assert status(stage) == ("complete" if how == "press" else "interrupted")
+
+
 def test_a_terminal_that_cannot_erase_keeps_plain_lines(stage: Stage) -> None:
     stage.environ["TERM"] = "dumb"
     script = [*events(delta("Half")), Pause(stage.end), *rest(delta(" more."))]

@@ -115,6 +115,10 @@ class Child:
             alive = self._read(deadline)
             assert has_come() or alive, f"{wanted!r} never came: {self.output!r} {self.errors!r}"
 
+    def read(self, seconds: float) -> bool:
+        """Read what there is, waiting up to ``seconds`` for it; False when there was nothing."""
+        return self._read(time.monotonic() + seconds)
+
     def type(self, keys: bytes) -> None:
         """What a person types on the terminal."""
         os.write(self._master, keys)
