@@ -37,6 +37,7 @@ class Trigger(Enum):
     CALLS = "calls pending"
     NO_CALLS = "no calls pending"
     PAUSED = "the provider paused"
+    EMPTY = "the answer is empty"
     ANSWERED = "a call answered"
     ALL_ANSWERED = "all answered"
     NEXT_CYCLE = "next cycle"
@@ -92,6 +93,7 @@ TRANSITIONS: Dict[Tuple[Phase, Trigger], Move] = {
     (_P.STREAMING, _T.INTERRUPT): Move(_P.INTERRUPTED, (_A.OPEN_MENU,)),
     (_P.EVALUATING, _T.NO_CALLS): Move(_P.COMPLETE, (_A.END_TURN,)),
     (_P.EVALUATING, _T.PAUSED): Move(_P.STREAMING, (_A.SEND,)),
+    (_P.EVALUATING, _T.EMPTY): Move(_P.STREAMING, (_A.SEND,)),
     (_P.EVALUATING, _T.CALLS): Move(_P.EXECUTING, (_A.RUN_TOOLS,)),
     (_P.EXECUTING, _T.ANSWERED): Move(_P.EXECUTING),
     (_P.EXECUTING, _T.ALL_ANSWERED): Move(_P.CONTINUING, (_A.COMMIT_RESPONSES,)),

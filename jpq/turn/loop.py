@@ -101,9 +101,9 @@ class TurnLoop:
             Act.SEND: self._stream_cycle,
             Act.COMMIT_CYCLE: self._commit_cycle,
             Act.KEEP_PARTIAL: self._keep_partial,
-            Act.RUN_TOOLS: self._run_tools,
+            Act.RUN_TOOLS: lambda: self._calls.run(self._tally.finish_reason),
             Act.COMMIT_RESPONSES: self._commit_responses,
-            Act.RESTART_TOOLS: self._restart_tools,
+            Act.RESTART_TOOLS: lambda: self._calls.restart(self._decision.calls),
             Act.CANCEL: self._calls.cancel,
             Act.ROLL_BACK: lambda: self._saving.roll_back(self._calls.outputs),
             Act.NEW_REQUEST: self._new_request,
@@ -112,14 +112,7 @@ class TurnLoop:
         while self._todo:
             perform[self._todo.popleft()]()
         assert self._ending is not None
-        return ending.TurnOutcome(
-            ending=self._ending,
-            finish_reason=self._tally.finish_reason,
-            text=self._tally.text,
-            usage=self._tally.usage,
-            model=self._tally.served,
-            signum=self._signum,
-        )
+        return self._tally.outcome(self._ending, self._signum)
 
     def _move(self, trigger: Trigger) -> None:
         self._todo.extend(self._coordinator.handle(trigger))
@@ -187,15 +180,29 @@ class TurnLoop:
         self._fold = CycleFold(self._origin)
         self._cycles += 1
         calls = self._journal.unanswered_tool_calls()
-        if response.stop_reason == PAUSED and not calls and not self._over_the_limit:
-            self._continues = True
-            self._narrator.cycle_ended(self._tally)
-            self._move(Trigger.PAUSED)
-            return
         if not calls:
             self._ending = ending.of_response(response, self._tally.last_text)
             self._narrator.cycle_ended(self._tally)
+            if self._goes_on(response.stop_reason):
+                return
         self._todo.extend(self._coordinator.evaluate(tuple(call.id for call in calls)))
+
+    def _goes_on(self, stop_reason: Optional[str]) -> bool:
+        """Send again what a pause ends, and once what came back empty; whether it was."""
+        assert self._ending is not None
+        may_ask_again = self._settings.limits.max_attempts > 1 and not self._tally.asked_again
+        if stop_reason == PAUSED and not self._over_the_limit:
+            trigger = Trigger.PAUSED
+        elif self._ending.status == ending.EMPTY and may_ask_again:
+            trigger = Trigger.EMPTY
+            self._tally.asked_again = True
+            self._cycles -= 1  # it was no tool round trip
+            self._narrator.asking_again(self._ending.error)
+        else:
+            return False
+        self._ending, self._continues = None, True
+        self._move(trigger)
+        return True
 
     def _keep_partial(self) -> None:
         drafts = self._fold.drafts()
@@ -221,12 +228,6 @@ class TurnLoop:
 
     # -- calls -------------------------------------------------------------------------
 
-    def _run_tools(self) -> None:
-        self._calls.run(self._tally.finish_reason)
-
-    def _restart_tools(self) -> None:
-        self._calls.restart(self._decision.calls)
-
     def _commit_responses(self) -> None:
         self._calls.commit_left()
         if self._coordinator.phase is not Phase.CONTINUING:
@@ -244,11 +245,9 @@ class TurnLoop:
 
     def _attend_to_signals(self) -> bool:
         """Deal with what came in between two phases; True when the turn goes on."""
-        item = self._inbox.take_ready()
-        while item is not None:
+        while (item := self._inbox.take_ready()) is not None:
             if not self.disturbed(item):
                 return False
-            item = self._inbox.take_ready()
         return True
 
     # -- endings -----------------------------------------------------------------------

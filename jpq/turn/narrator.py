@@ -62,6 +62,11 @@ class Narrator:
         """Say why the provider is asked to go on."""
         self._show(Notice(f"{error.message} Asking the provider to go on."))
 
+    def asking_again(self, error: Optional[JpqError]) -> None:
+        """Say that the answer is empty, which ``error`` words, and that it is asked for again."""
+        why = error.message.rstrip(".") if error else "The reply is empty"
+        self._show(Notice(f"{why}. Asking again, once."))
+
     def cycle_ended(self, tally: Tally) -> None:
         """Tell how the last cycle ended, and what it took."""
         self._show(Complete(tally.finish_reason or ""))

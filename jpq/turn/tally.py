@@ -6,6 +6,7 @@ from typing import List, Optional
 
 from jpq.events.transcript import ChatResponse
 from jpq.events.usage import Usage, total_usage
+from jpq.turn.ending import Ending, TurnOutcome
 
 
 class Tally:
@@ -16,6 +17,7 @@ class Tally:
         self._usages: List[Usage] = []
         self.served: Optional[str] = None
         self.finish_reason: Optional[str] = None
+        self.asked_again = False  # because an answer was empty
 
     def add(self, response: ChatResponse, continues: bool) -> None:
         """Count an attempt; with ``continues`` its text goes on where the last one was cut."""
@@ -29,8 +31,9 @@ class Tally:
 
     @property
     def text(self) -> str:
-        """The turn's answer; the texts of several cycles are a blank line apart."""
-        return "\n\n".join(text for text in self._texts if text)
+        """The turn's answer; the texts of several cycles are a blank line apart, and blank
+        ones, which are asked for again, are no part of it."""
+        return "\n\n".join(text for text in self._texts if text.strip())
 
     @property
     def last_text(self) -> str:
@@ -46,3 +49,14 @@ class Tally:
     def last_usage(self) -> Usage:
         """The last attempt's tokens."""
         return self._usages[-1] if self._usages else Usage()
+
+    def outcome(self, ending: Ending, signum: Optional[int]) -> TurnOutcome:
+        """The turn as it ended; ``signum`` is the signal that ended it."""
+        return TurnOutcome(
+            ending=ending,
+            finish_reason=self.finish_reason,
+            text=self.text,
+            usage=self.usage,
+            model=self.served,
+            signum=signum,
+        )

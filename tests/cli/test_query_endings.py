@@ -195,6 +195,29 @@ def test_nothing_listens() -> None:
     assert ran.result["status"] == "error"
 
 
+@pytest.mark.parametrize("format", ["auto", "json", "jsonl"])
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_an_empty_answer_is_asked_for_again_once(blank: str, format: str) -> None:
+    empty = finished("stop", delta(blank))
+    with Server(empty, answer("Hello"), empty) as server:
+        options = ["-m", "custom/test", *programs.base_url(server.url), "--format", format]
+        ran = jpq(*options, "hi")
+        requests = len(server.seen)
+        still_empty = jpq(*options, "hi")
+    assert (ran.code, requests) == (0, 2)
+    assert (
+        ran.text.strip().startswith("Hello") if format == "auto" else ran.result["text"] == "Hello"
+    )
+    (told,) = ran.told
+    assert "The reply is empty" in told and told.endswith("Asking again, once.")
+    assert (still_empty.code, len(server.seen)) == (76, 4)
+    assert [line.startswith("jpq: The reply is empty") for line in still_empty.told[:2]] == [
+        True
+    ] * 2
+    if format != "auto":
+        assert (still_empty.result["status"], still_empty.result["exit_code"]) == ("empty", 76)
+
+
 def test_a_cut_answer_is_gone_on_with() -> None:
     with Server(begun(DROP), answer(" and goodbye.")) as server:
         options = ["-m", "custom/test", *programs.base_url(server.url)]

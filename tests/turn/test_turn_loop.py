@@ -249,6 +249,45 @@ def test_an_ending_that_is_not_a_whole_answer_says_so(
     assert outcome.ending.error is not None
 
 
+@pytest.mark.parametrize(
+    "empty",
+    [[DONE], [text("  \n"), DONE], [Part(0, ReasoningDelta("thinking")), DONE]],
+)
+def test_an_empty_answer_is_asked_for_again_once_and_said(empty: Sequence[Any]) -> None:
+    turn = Turn(empty, [text("Hi"), DONE], max_cycles=0)
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.ending.exit_code) == ("complete", 0)
+    assert outcome.text == "Hi"
+    (notice,) = [event.text for event in turn.shown if isinstance(event, Notice)]
+    assert notice.startswith("The reply is empty: ") and notice.endswith("Asking again, once.")
+    first, second = turn.provider.requests
+    assert first.thread == second.thread, "nothing of it is sent back"
+    assert [event for event in turn.events if isinstance(event, AssistantMessage)] == [
+        AssistantMessage("Hi")
+    ]
+
+
+def test_an_answer_that_stays_empty_is_reported_after_the_second_time() -> None:
+    turn = Turn([DONE])
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.ending.exit_code) == ("empty", 76)
+    assert len(turn.provider.requests) == 2
+
+
+def test_an_empty_answer_is_not_asked_for_again_without_retries() -> None:
+    turn = Turn([DONE], max_attempts=1)
+    assert turn.ask().ending.status == "empty"
+    assert len(turn.provider.requests) == 1
+    assert not any(isinstance(event, Notice) for event in turn.shown)
+
+
+def test_an_empty_answer_to_tool_results_is_asked_for_again_with_them() -> None:
+    turn = Turn([call("a"), Finished(TOOL_CALLS)], [DONE], [text("Hi"), DONE], [DONE], max_cycles=1)
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.text) == ("complete", "Hi")
+    assert turn.provider.requests[1].thread == turn.provider.requests[2].thread
+
+
 def test_a_stop_sequence_without_text_is_complete() -> None:
     turn = Turn([Finished(STOP, {"stop_sequence": "###"})])
     assert turn.ask().ending.exit_code == 0
