@@ -29,9 +29,11 @@ from jpq.provider.wire_reply import no_answer, word
 
 _API = "Google's Gemini API"
 
-# The reference's FinishReason; any other is passed on as it is.
+# The reference's FinishReason, and a word of imitators (aimock) for an answer with calls; any
+# other is passed on as it is.
 _REASONS: Mapping[str, str] = {
     "STOP": STOP,
+    "FUNCTION_CALL": STOP,
     "MAX_TOKENS": LENGTH,
     "SAFETY": CONTENT_FILTER,
     "RECITATION": CONTENT_FILTER,
