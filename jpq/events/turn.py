@@ -126,9 +126,11 @@ class Notice(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Nothing has come yet; a terminal shows that jpq waits for ``what``."""
+    """Nothing has come yet; a terminal shows that jpq waits for ``what``, which begins in
+    ``seconds``."""
 
     what: str
+    seconds: float = 0.0
 
 
 TurnEvent = Union[

@@ -256,7 +256,7 @@ class Aside:
 
     def _waiting(self, event: Waiting) -> None:
         if self._status is not None:
-            self._status.start(f"Waiting for {event.what}")
+            self._status.start(f"Waiting for {event.what}", event.seconds)
         elif self._caps.terminal and event.what != self._said_waiting:
             self._said_waiting = event.what
             self._say(f"waiting for {event.what}")

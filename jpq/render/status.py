@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Callable, Optional
 
@@ -35,11 +36,12 @@ class StatusLine:
         self._due = 0.0
         self._frame = 0
 
-    def start(self, label: str) -> None:
-        """Show ``label`` and the seconds from now on."""
+    def start(self, label: str, begins_in_s: float = 0.0) -> None:
+        """Show ``label`` and the seconds from when it begins; before, those until then."""
         self._label = one_line(label)
-        self._since = self._clock()
-        self._due = self._since + _FIRST_DRAW_S
+        now = self._clock()
+        self._since = now + begins_in_s
+        self._due = now + _FIRST_DRAW_S
 
     def relabel(self, label: str) -> None:
         """Show ``label``; the seconds run on."""
@@ -60,14 +62,15 @@ class StatusLine:
             return None
         now = self._clock()
         if now >= self._due:
-            self._draw(self._label, int(now - self._since))
+            self._draw(self._label, now - self._since)
             self._due = now + FRAME_S
         return self._due - now
 
-    def _draw(self, label: str, seconds: int) -> None:
+    def _draw(self, label: str, seconds: float) -> None:
         self._frame = (self._frame + 1) % len(self._frames)
         room = self._width() - 1  # the last column is left free: some terminals wrap there
-        head, tail = self._frames[self._frame] + " ", f" {seconds}s"
+        head = self._frames[self._frame] + " "
+        tail = f" {int(seconds)}s" if seconds >= 0 else f" in {math.ceil(-seconds)}s"
         label = cut(label, room - 2 - len(tail))
         self._sink.draw_transient((head + label + tail)[: max(room, 0)])
 

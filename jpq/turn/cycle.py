@@ -10,6 +10,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Protocol
 from jpq.errors import ErrorKind, RunTimeoutError, StreamError
 from jpq.events.parts import INTERRUPTED, Finished, KeepAlive, StreamEvent
 from jpq.provider.base import Exchange
+from jpq.turn.headway import Headway
 from jpq.turn.inbox import Inbox
 from jpq.turn.reading import Arrived, ReaderEnded, read
 
@@ -102,7 +103,8 @@ class ResilientCycle:
         self._last_event_at = 0.0
         self._hurries = False
         self.waiting = False  # for the next attempt
-        self._first_failure_at: Optional[float] = None
+        self._waited_s = 0.0  # for all attempts so far
+        self._headway = Headway()
 
     def run(self, open_exchange: Callable[[], Exchange]) -> bool:
         """Stream until the provider ends the cycle; False when the audience left it.
@@ -111,6 +113,7 @@ class ResilientCycle:
         as it is by then. Raises the StreamError that could not be mended, and
         RunTimeoutError.
         """
+        self._headway = Headway()
         while True:
             try:
                 self._run_attempts(open_exchange)
@@ -143,26 +146,22 @@ class ResilientCycle:
             self._run_again(open_exchange, error)
 
     def _run_again(self, open_exchange: Callable[[], Exchange], error: StreamError) -> None:
-        if self._first_failure_at is None:
-            self._first_failure_at = self._clock()
         # tenacity costs a quarter of a one-shot run, and most runs never fail.
         retry = importlib.import_module("jpq.turn.retry")
         retry.attempt_again(
             lambda: self._run_attempt(open_exchange),
             error,
             limits=self._limits,
-            seconds_retrying=self._seconds_retrying,
+            seconds_waited=lambda: self._waited_s,
+            is_barren=lambda: self._headway.is_over,
             before_wait=self._audience.retrying,
             wait=self._wait,
         )
 
-    def _seconds_retrying(self) -> float:
-        assert self._first_failure_at is not None
-        return self._clock() - self._first_failure_at
-
     def _run_attempt(self, open_exchange: Callable[[], Exchange]) -> None:
         self._attempt += 1
         self._finished, self._end, self._ended_behind = None, None, False
+        self._headway.attempt_begins()
         exchange = open_exchange()
         reader = threading.Thread(
             target=read,
@@ -192,6 +191,7 @@ class ResilientCycle:
                 self._deal_with(item)
         if self._finished is None or self._finished.reason == INTERRUPTED:
             error = self._end.error or _cut()
+            self._headway.failed(error)
             if self._ended_behind and isinstance(error, StreamError) and error.retryable:
                 raise _DiedBehindMenu(error)
             raise error
@@ -238,12 +238,14 @@ class ResilientCycle:
                     self._finished = item.event
             item = self._inbox.take_ready()
         if events:
+            self._headway.received(events)
             self._last_event_at = self._clock()
             self._audience.received(events)
         return item
 
     def _wait(self, seconds: float) -> None:
         """Wait for the next attempt, open to interrupts."""
+        self._waited_s += seconds
         deadline = self._clock() + seconds
         self.waiting, self._hurries = True, False
         try:
@@ -256,13 +258,10 @@ class ResilientCycle:
             self.waiting = False
 
     def _leave_unless_wanted(self, item: Any) -> None:
-        since = self._clock()
         if not self._audience.disturbed(item):
             raise CycleLeft
-        # The time that the person spent in a menu is neither silence nor a retry.
+        # The time that the person spent in a menu is no silence.
         self._last_event_at = self._clock()
-        if self._first_failure_at is not None:
-            self._first_failure_at += self._last_event_at - since
 
 
 def _out_of_time() -> RunTimeoutError:

@@ -56,7 +56,7 @@ class Narrator:
         why = retry.error.message.rstrip(".")
         attempt = f"{retry.attempt} of {retry.max_attempts}"
         self._show(Notice(f"{why}. Attempt {attempt} in {retry.wait_s:.1f} s."))
-        self._show(Waiting(f"attempt {attempt}"))
+        self._show(Waiting(f"attempt {attempt}", retry.wait_s))
 
     def resuming(self, error: JpqError) -> None:
         """Say why the provider is asked to go on."""

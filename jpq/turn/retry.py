@@ -25,15 +25,17 @@ def attempt_again(
     first_failure: StreamError,
     *,
     limits: RetryLimits,
-    seconds_retrying: Callable[[], float],
+    seconds_waited: Callable[[], float],
+    is_barren: Callable[[], bool],
     before_wait: Callable[[Retry], None],
     wait: Callable[[float], None],
 ) -> None:
     """Call ``attempt`` until it succeeds, after it failed once with ``first_failure``.
 
-    ``seconds_retrying`` is the time since the turn's first failure, which no partial
-    success resets. Raises the last failure once a retry cannot help or a limit is reached;
-    whatever else ``attempt``, ``before_wait`` or ``wait`` raise passes through.
+    ``seconds_waited`` are the turn's waits so far, which no partial success resets, and
+    ``is_barren`` says that further attempts bring nothing. Raises the last failure once a
+    retry cannot help or a limit is reached; whatever else ``attempt``, ``before_wait`` or
+    ``wait`` raise passes through.
     """
     failed_already: Optional[StreamError] = first_failure
 
@@ -48,8 +50,9 @@ def attempt_again(
     def gives_up(state: tenacity.RetryCallState) -> bool:
         return (
             state.attempt_number >= limits.max_attempts
+            or is_barren()
             or state.upcoming_sleep > _longest_wait(_failure(state), limits)
-            or seconds_retrying() + state.upcoming_sleep > limits.total_retry_s
+            or seconds_waited() + state.upcoming_sleep > limits.total_retry_s
         )
 
     def tell(state: tenacity.RetryCallState) -> None:

@@ -53,6 +53,22 @@ def test_it_is_drawn_late_counts_seconds_and_leaves_nothing(file, clock):
     assert frames == ["", "/ Waiting for it 0s", "- Still 2s", ""]
 
 
+def test_it_counts_down_to_what_begins_later_and_then_up(file, clock):
+    view = chat(file, clock)
+    played(view, clock, [Waiting("attempt 2 of 4", 2.5)])
+    for _ in range(3):
+        clock.now += 1
+        view.tick()
+        view.flush()
+    frames = [frame.split("Waiting for ")[1] for frame in file.getvalue().decode().split(ERASE)[1:]]
+    assert frames == [
+        "attempt 2 of 4 in 2s",
+        "attempt 2 of 4 in 1s",
+        "attempt 2 of 4 0s",
+        "attempt 2 of 4 1s",
+    ]
+
+
 @pytest.mark.parametrize("label", ["x" * 200, "字" * 200, "a\nb\x1b[2J" * 90])
 @pytest.mark.parametrize("width", [1, 2, 12, 80])
 def test_it_fits_the_width(file, clock, label, width):

@@ -155,6 +155,36 @@ def test_the_budget_of_the_turn_ends_retrying() -> None:
     assert run.audience.retries == []
 
 
+def test_a_part_of_an_answer_does_not_renew_the_budget() -> None:
+    """The waits of a turn are added up over its cycles; time spent receiving is no wait."""
+    limits = LIMITS._replace(total_retry_s=0.05)
+    late = overloaded(retry_after=0.03)
+    run = Run([HELLO, late], [HELLO, DONE], [HELLO, late], limits=limits)
+    assert run.go()
+    with pytest.raises(StreamError):
+        run.go()
+    assert len(run.audience.retries) == 1
+
+
+def test_attempts_that_add_nothing_to_a_part_end_it() -> None:
+    cut = StreamError(ErrorKind.CUT, "Cut.")
+    run = Run([HELLO, cut], [cut], limits=LIMITS._replace(max_attempts=9))
+    with pytest.raises(StreamError, match="Cut"):
+        run.go()
+    assert len(run.exchanges) == 3
+
+
+def test_attempts_that_add_something_or_were_not_taken_do_not_end_it() -> None:
+    cut, blank = StreamError(ErrorKind.CUT, "Cut."), Part(0, MessageDelta(""))
+    scripts = [[HELLO, cut], [blank, cut], [HELLO, cut], [cut], [overloaded()], [HELLO, DONE]]
+    run = Run(*scripts, limits=LIMITS._replace(max_attempts=9))
+    assert run.go()
+    nothing_yet = Run([cut], limits=LIMITS._replace(max_attempts=4))
+    with pytest.raises(StreamError):
+        nothing_yet.go()
+    assert len(nothing_yet.exchanges) == 4
+
+
 def test_a_backoff_is_half_fixed_and_half_random() -> None:
     limits = LIMITS._replace(backoff_base_s=0.004, backoff_cap_s=0.006)
     run = Run([overloaded()], [overloaded()], [DONE], limits=limits)
