@@ -212,7 +212,7 @@ class ChatView:
         if due == 0.0:
             self._aside.make_way()
             self._out.write(self._formatter.release())
-            due = None
+            due = self._formatter.tick()
         moves = self._aside.tick()
         return min((wait for wait in (due, moves) if wait is not None), default=None)
 

@@ -205,6 +205,9 @@ class ResilientCycle:
             if item is None:
                 break
             self._deal_with(item)
+        said = self._end.error if self._end is not None else None
+        if isinstance(said, StreamError) and said.kind is not ErrorKind.CUT:
+            return ReaderEnded(self._attempt, said)  # it knew more than that it was ended
         return ReaderEnded(self._attempt, _stalled(idle_s))
 
     def _take(self, deadline: float) -> Any:
@@ -267,7 +270,7 @@ class ResilientCycle:
 def _out_of_time() -> RunTimeoutError:
     return RunTimeoutError(
         "The run took longer than --timeout allows.",
-        hint="What arrived is saved. Raise --timeout, or continue with: jpq -c",
+        hint="What arrived is saved. Raise --timeout, or go on with: jpq --retry",
     )
 
 
