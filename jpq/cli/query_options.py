@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from typing import Any, Dict
 
 from jpq.cli.environment import Environment
 from jpq.errors import BadInputError, UsageError
+from jpq.events import strict_json
 
 
 def chosen_settings(args: argparse.Namespace, env: Environment) -> Dict[str, Any]:
@@ -31,13 +31,9 @@ def chosen_settings(args: argparse.Namespace, env: Environment) -> Dict[str, Any
 def _plain_value(text: str) -> Any:
     """The JSON value that ``text`` is, else the text itself."""
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return strict_json.parse(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _no_number(word: str) -> None:
-    raise ValueError(word)  # NaN and the infinities, which no provider takes
 
 
 def _text_or_file(text: str, env: Environment) -> str:

@@ -27,11 +27,12 @@ from jpq.conversation.event import (
     TurnEnd,
     Unknown,
 )
+from jpq.events import strict_json
 
 _Fields = Dict[str, Any]
 # Made once: json.dumps makes one at every call that asks for another form than its own,
 # and json.loads searches each end of the text for white space, which takes as long again.
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _DECODER = json.JSONDecoder()
 _BOM = b"\xef\xbb\xbf"
 # A crash can leave a run of NUL bytes before or after a record.
@@ -44,7 +45,11 @@ def to_json_bytes(value: Any) -> bytes:
     A lone surrogate has no UTF-8 form; backslashreplace turns it into the very escape
     that JSON has for it.
     """
-    return _ENCODER.encode(value).encode("utf-8", "backslashreplace")
+    try:
+        text = _ENCODER.encode(value)
+    except ValueError:  # NaN or an infinity, which other programs cannot read
+        text = _ENCODER.encode(strict_json.finite(value))
+    return text.encode("utf-8", "backslashreplace")
 
 
 def parse_json_line(line: bytes) -> Any:

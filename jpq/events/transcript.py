@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
+from jpq.events import strict_json
 from jpq.events.parts import (
     ERROR,
     INTERRUPTED,
@@ -211,7 +211,7 @@ def parse_tool_call(id: str, name: str, text: str) -> ToolCallRequest:
     if not text.strip():
         return ToolCallRequest(id, name, {})
     try:
-        arguments = json.loads(text)
+        arguments = strict_json.parse(text)
     except (ValueError, RecursionError):
         arguments = None
     if not isinstance(arguments, dict):

@@ -22,6 +22,7 @@ from jpq.events.parts import (
     ToolCallRequest,
     ToolCallStarted,
 )
+from jpq.events.transcript import parse_tool_call
 from jpq.provider.google_arguments import PartialArguments
 from jpq.provider.surrogates import (
     REPLACEMENT,
@@ -92,12 +93,11 @@ class _OpenCall:
         value = self.arguments.value() if self.unreadable is None else self.unreadable
         try:
             text = mend(json.dumps(value, ensure_ascii=False))
-            arguments = mend_value(value)
         except (RecursionError, ValueError):
-            text, arguments = "", None
-        if cut or self.arguments.malformed or not isinstance(arguments, dict):
+            text = ""
+        if cut or self.arguments.malformed or not text:
             return ToolCallRequest(self.id, self.name, {"raw": text}, raw=text)
-        return ToolCallRequest(self.id, self.name, arguments)
+        return parse_tool_call(self.id, self.name, text)
 
 
 class OpenParts:

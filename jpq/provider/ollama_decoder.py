@@ -191,8 +191,6 @@ def _request(id: str, name: str, function: Mapping[str, Any]) -> ToolCallRequest
     """The call with its arguments: an object, or what imitators send instead."""
     given = function.get("arguments")
     arguments = {} if given is None else mend_value(given)
-    if isinstance(arguments, dict):
-        return ToolCallRequest(id, name, arguments)
     return parse_tool_call(id, name, arguments if isinstance(arguments, str) else _json(arguments))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
+from jpq.events import strict_json
 from jpq.events.turn import (
     Complete,
     ConversationOpened,
@@ -93,17 +93,7 @@ def to_json_line(fields: Mapping[str, Any]) -> str:
     try:
         return json.dumps(fields, allow_nan=False, default=str) + "\n"
     except ValueError:  # NaN or an infinity, which a model can write and JSON cannot
-        return json.dumps(_without_nan(fields), default=str) + "\n"
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_nan(item) for item in value]
-    return value
+        return json.dumps(strict_json.finite(fields), default=str) + "\n"
 
 
 def _conversation(event: ConversationOpened) -> Fields:

@@ -6,6 +6,7 @@ import json
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from jpq.errors import ConfigError
+from jpq.events import strict_json
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
@@ -75,7 +76,7 @@ def shortened(text: str, limit: int) -> str:
 def parse_arguments(text: str) -> Tuple[Optional[Dict[str, Any]], str]:
     """The JSON object in ``text`` and "", or None and what is wrong with it."""
     try:
-        value = json.loads(text)
+        value = strict_json.parse(text)
     except (ValueError, RecursionError) as error:
         return None, f"it is not JSON: {error}"
     if not isinstance(value, dict):

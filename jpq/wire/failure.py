@@ -120,6 +120,14 @@ def _server(url: str) -> str:
     return f"{host}:{port or (443 if parts.scheme == 'https' else 80)}"
 
 
+def _has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def _proxy(causes: List[BaseException], route: Route) -> Optional[_Told]:
     if route.proxy is None:
         return None
@@ -135,6 +143,9 @@ def _proxy(causes: List[BaseException], route: Route) -> Optional[_Told]:
         status = refusal.partition(": ")[2]
         kind = ErrorKind.AUTH if status.startswith("407") else ErrorKind.UNREACHABLE
         return kind, f"The proxy {proxy} refused to connect to {_server(route.url)}: {status}", hint
+    if not _has_host(route.proxy if "//" in route.proxy else f"http://{route.proxy}"):
+        message = f"{shown(route.proxy)!r} is not the address of a proxy."
+        return ErrorKind.INVALID_REQUEST, message, hint
     if _first(causes, urllib3.exceptions.ProxyError) is None:
         return None
     told = _tls(causes, route) or _unreachable(causes, route._replace(url=f"//{proxy}"))
@@ -203,7 +214,7 @@ def _no_answer(causes: List[BaseException], route: Route) -> Optional[_Told]:
     if isinstance(failed, OSError):
         message = f"{server} cannot be reached: {failed.strerror}"
         return ErrorKind.UNREACHABLE, message, "Check the network connection and base_url."
-    if _first(causes, http.client.HTTPException) is not None:
+    if _first(causes, http.client.HTTPException, urllib3.exceptions.InvalidHeader) is not None:
         message = f"What {server} sent is not HTTP."
         return ErrorKind.MALFORMED, message, "Check the port in base_url."
     return None

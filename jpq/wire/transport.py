@@ -16,6 +16,7 @@ import urllib3.exceptions
 
 from jpq import __version__
 from jpq.errors import ErrorKind, StreamError
+from jpq.events import strict_json
 from jpq.wire import failure
 from jpq.wire.connection import Wire
 from jpq.wire.message import HttpRequest
@@ -32,6 +33,7 @@ _LINGER_S = 0.05
 _LINGER_READS = 16
 _NAME_CHARS = frozenset(string.ascii_letters + string.digits + "!#$%&'*+-.^_`|~")
 # Whatever requests, urllib3, http.client and ssl throw while a request is made.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
 
@@ -231,7 +233,10 @@ def _encoded(request: HttpRequest) -> bytes:
     if request.method == "GET":
         return b""
     # Text cut out of a pipe may hold half a character, which JSON cannot carry.
-    body = json.dumps(request.body, ensure_ascii=False, separators=(",", ":"))
+    try:
+        body = _ENCODER.encode(request.body)
+    except ValueError:  # NaN or an infinity, which no server reads
+        body = _ENCODER.encode(strict_json.finite(request.body))
     return body.encode("utf-8", "replace")
 
 
@@ -273,7 +278,10 @@ def _headers(given: Mapping[str, str], where: str) -> MutableMapping[str, str]:
 def _same_server_redirect(reply: requests.Response, url: str) -> Optional[str]:
     if reply.status_code not in (307, 308):
         return None
-    target = urljoin(url, reply.headers.get("Location", ""))
+    location = reply.headers.get("Location")
+    if not location:
+        return None
+    target = urljoin(url, location)
     return target if _server(target) == _server(url) else None
 
 

@@ -141,6 +141,13 @@ def test_a_header_that_cannot_be_sent_is_said_to_be_at_fault(
     assert server.connections == 0
 
 
+def test_a_number_that_json_has_not_is_sent_as_null(transport: Transport) -> None:
+    odd = HttpRequest("", {}, {"a": [float("nan"), {"b": float("-inf")}], "c": 1.5})
+    with Server(_framed("content-length", b"ok")) as server:
+        transport.open(odd._replace(url=server.url), Wire()).close()
+    assert server.seen[0].body == b'{"a":[null,{"b":null}],"c":1.5}'
+
+
 @pytest.mark.parametrize("steps", [[], [DROP], [b"HTT"], [b"HTTP/1.1 20"]])
 def test_a_connection_that_ends_before_the_headers_do(
     transport: Transport, steps: Sequence[Step]
@@ -160,8 +167,15 @@ def test_a_refused_connection_names_host_and_port(transport: Transport) -> None:
     assert f"127.0.0.1:{port}" in caught.value.message and "base_url" in caught.value.hint
 
 
-def test_what_is_not_http_is_named_so(transport: Transport) -> None:
-    with Server([b"220 mail.example ESMTP\r\n"]) as server:
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"220 mail.example ESMTP\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 50\r\n\r\n",
+    ],
+)
+def test_what_is_not_http_is_named_so(transport: Transport, sent: bytes) -> None:
+    with Server([sent]) as server:
         failure = _failure(transport, server.url)
     assert failure.kind is ErrorKind.MALFORMED
     assert "not HTTP" in failure.message
@@ -279,6 +293,13 @@ def test_a_redirect_that_keeps_server_and_method_is_followed(
     first, second = server.seen
     assert (second.method, second.path, second.body) == ("POST", "/v2/chat", first.body)
     assert second.headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_redirect_that_names_no_target_is_returned(transport: Transport) -> None:
+    with Server(error("307 Temporary", b"")) as server:
+        with _open(transport, server.url) as response:
+            assert response.status == 307
+    assert len(server.seen) == 1
 
 
 def test_a_circle_of_redirects_ends(transport: Transport) -> None:

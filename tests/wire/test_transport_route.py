@@ -108,6 +108,17 @@ def test_a_proxy_that_cannot_be_reached_is_named_without_its_password(
     assert "hunter22" not in failure.message + failure.hint + failure.where
 
 
+@pytest.mark.parametrize("proxy", ["::::", "http://", "http://me:hunter22@host:99999"])
+def test_a_proxy_that_is_no_address_is_not_taken_for_the_server(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    failure = _failure(transport, "http://provider.example/v1")
+    assert failure.kind is ErrorKind.INVALID_REQUEST
+    assert "not the address of a proxy" in failure.message and "http_proxy" in failure.hint
+    assert "hunter22" not in failure.message
+
+
 @pytest.mark.parametrize(
     "status, kind", [("407 Who are you", ErrorKind.AUTH), ("502 No", ErrorKind.UNREACHABLE)]
 )
