@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Dict, List, Mapping
 
 from jpq.config import table
@@ -60,6 +61,9 @@ def checked_value(row: Row, path: Path, value: Any, where: Where) -> Any:
     if row.type in (table.NUMBER, table.INTEGER, table.STRING_OR_INTEGER):
         _check_range(row, path, value, where)
         return float(value) if row.type == table.NUMBER else value
+    odd = _not_json(value)
+    if odd:
+        raise _wrong(path, f"holds {odd}, which cannot be sent", where)
     return copied(value)
 
 
@@ -102,6 +106,17 @@ def _wrong(path: Path, problem: str, where: Where) -> ConfigError:
     row = find_row(path)
     hint = f"jpq config explain {join_name(path)} says what it is for." if row else ""
     return ConfigError(f"{join_name(path)} {problem}.", where=where(path), hint=hint)
+
+
+def _not_json(value: Any) -> str:
+    """What TOML has and JSON has not, somewhere in ``value``; '' when there is none."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return next(filter(None, map(_not_json, value)), "")
+    if isinstance(value, float) and not math.isfinite(value):
+        return "a number that is not finite"
+    return "" if value is None or isinstance(value, (str, int, float)) else _kind(value)
 
 
 def _kind(value: Any) -> str:

@@ -258,7 +258,7 @@ _EXAMPLES = {
 
 def _single(label: str, path: Path, value: Any, warnings: List[str]) -> Source:
     """The source of one setting."""
-    if find_owner(path) is None and not (is_group(path) and isinstance(value, Mapping)):
+    if find_owner(path) is None and not is_group(path):
         warnings.append(unknown_name(path, lambda _: label))
         return Source(label, {})
     values: Dict[str, Any] = {}

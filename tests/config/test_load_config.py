@@ -144,6 +144,10 @@ def test_get_falls_back_and_unknown_names_are_our_mistake(home) -> None:
         ('style.wrap = "wide"', "must be one of: auto, off, or a number of columns"),
         ("style.wrap = 0", "more than 0"),
         ("[[providers]]\n", "must be a table, not an array"),
+        ("options.since = 2024-01-01", "holds a date or time, which cannot be sent"),
+        ("options.stop = [{ a = 10:00:00 }]", "holds a date or time"),
+        ("options.temperature = nan", "a number that is not finite"),
+        ("tools.x.json = { n = -inf }", "a number that is not finite"),
     ],
 )
 def test_a_wrong_value_names_file_and_line(home, line, problem) -> None:
@@ -190,6 +194,7 @@ def test_errors_name_the_variable_or_the_option(home) -> None:
         ({"JPQ_SET_REQUEST__MAX_ATTEMPTS": "0"}, {}, "JPQ_SET_REQUEST__MAX_ATTEMPTS"),
         ({}, {"options": {"style.color": "pink"}}, "option --color"),
         ({}, {"sets": ["request.max_attempts="]}, "--set request.max_attempts"),
+        ({}, {"sets": ["request=1"]}, "--set request"),
         ({}, {"options": {"model": "nothing"}}, "option -m"),
         ({"JPQ_MODEL": "nothing"}, {}, "JPQ_MODEL"),
     ]:
