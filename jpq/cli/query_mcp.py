@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from jpq.cli.environment import Environment
 from jpq.config.load import Config
+from jpq.mcp.memory import EraMemory
 from jpq.mcp.servers import Servers
 from jpq.mcp.settings import ServerSettings, Surroundings
 from jpq.provider.base import ModelRef, Provider
@@ -19,11 +20,14 @@ from jpq.tools.mcp_sampling import sampler_of
 from jpq.tools.mcp_servers import make_servers, wanted_servers
 
 TOKENS = "mcp-tokens.json"
+ERAS = "mcp-eras.json"
 
 
 def surroundings(env: Environment) -> Surroundings:
     """What servers run in."""
-    return Surroundings(env.environ, env.cwd, os.path.join(env.paths.data, TOKENS))
+    paths = env.paths
+    eras = EraMemory(os.path.join(paths.state, ERAS))
+    return Surroundings(env.environ, env.cwd, os.path.join(paths.data, TOKENS), eras)
 
 
 class QueryServers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Iterable, List, Mapping, Optional
 
-from jpq.mcp.connection import PLAIN, TIMEOUT_S, Call, Connection
+from jpq.mcp.connection import PLAIN, TIMEOUT_S, Call, Connection, Recall
 from jpq.mcp.failure import McpError
 from jpq.mcp.headers import header_parameters
 from jpq.mcp.host import Host
@@ -38,8 +38,9 @@ class Client(Connection):
         *,
         log: Log = lambda line: None,
         version: Optional[str] = None,
+        recall: Optional[Recall] = None,
     ) -> None:
-        super().__init__(transport, host, log=log, version=version)
+        super().__init__(transport, host, log=log, version=version, recall=recall)
         self._lock = threading.Lock()  # guards _tools
         self._tools: Optional[List[Json]] = None
 

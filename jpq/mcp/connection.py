@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, Optional, Protocol
 
 from jpq import __version__
 from jpq.interrupt.cancel import CancelToken
 from jpq.mcp.era import Greeting, Server
-from jpq.mcp.failure import McpError, McpSessionLost
+from jpq.mcp.failure import McpClosed, McpError, McpSessionLost, McpTimedOut
 from jpq.mcp.host import Host
 from jpq.mcp.link import Link, OnProgress
 from jpq.mcp.protocol import LOG_MESSAGE, META, Json, encode, table, text_of
@@ -40,11 +40,21 @@ class Call(NamedTuple):
 PLAIN = Call()
 
 
+class Recall(Protocol):
+    """Remembers which revision a server spoke last."""
+
+    def get(self) -> Optional[str]:
+        """The revision, if it is known."""
+
+    def set(self, version: Optional[str]) -> None:
+        """Remember it; None forgets."""
+
+
 class Connection:
     """A connection to one server. ``connect`` and ``close`` on one thread, the rest on any.
 
-    Every method raises McpError. ``version`` holds the client to one revision; ``server``
-    is what the server said about itself.
+    Every method raises McpError. ``version`` holds the client to one revision, ``recall``
+    guesses it; ``server`` is what the server said about itself.
     """
 
     def __init__(
@@ -54,11 +64,13 @@ class Connection:
         *,
         log: Log = lambda line: None,
         version: Optional[str] = None,
+        recall: Optional[Recall] = None,
     ) -> None:
         self._transport = transport
         self._host = Host() if host is None else host
         self._log = log
         self._version = version
+        self._recall = recall
         self._link = Link(transport, self._host, self.notified, log)
         self._renewing = threading.Lock()  # one new session is enough for all calls that lost it
         self.server = Server("", False, {}, {})
@@ -128,8 +140,23 @@ class Connection:
             self._modern_meta,
             time.monotonic() + timeout_s,
         )
-        self.server = greeting.greet(version)
+        self.server = self._greeted(greeting, version)
+        if self._recall is not None:
+            self._recall.set(self.server.version)
         self._begin_to_listen()
+
+    def _greeted(self, greeting: Greeting, version: Optional[str]) -> Server:
+        recalled = self._recall.get() if version is None and self._recall is not None else None
+        if recalled is None or self._recall is None:
+            return greeting.greet(version)
+        self._recall.set(None)  # unless it proves right again
+        try:
+            return greeting.greet(recalled)
+        except (McpClosed, McpTimedOut):
+            raise
+        except McpError as error:
+            self._log(f"it does not speak {recalled} any more: {error.message}")
+            return greeting.greet(None)
 
     def _round(self, method: str, params: Mapping[str, Any], call: Call) -> Json:
         try:

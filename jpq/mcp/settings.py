@@ -11,6 +11,7 @@ from jpq.config.nested import join_name
 from jpq.errors import ConfigError
 from jpq.mcp.client import Client
 from jpq.mcp.host import Host
+from jpq.mcp.memory import EraMemory
 from jpq.mcp.process import server_environ
 from jpq.mcp.transport import Log, Transport
 
@@ -40,11 +41,13 @@ class ServerSettings(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What servers run in: ``environ``, the folder ``cwd``, and the file of tokens."""
+    """What servers run in: ``environ``, the folder ``cwd``, the file of tokens, and what is
+    remembered of each."""
 
     environ: Mapping[str, str]
     cwd: str
     tokens_path: Optional[str]
+    eras: EraMemory = EraMemory(None)
 
 
 def configured_servers(config: Config) -> List[ServerSettings]:
@@ -88,7 +91,8 @@ def open_client(
         transport = _stdio(settings, around, log, notice)
     else:
         transport = _http(settings, around, log, visitor)
-    return Client(transport, host, log=log)
+    recall = around.eras.of(settings.command or (settings.url,))
+    return Client(transport, host, log=log, recall=recall)
 
 
 def _stdio(
