@@ -20,6 +20,7 @@ from jpq.conversation.thread import (
     ThreadToolResult,
 )
 from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
+from jpq.provider.wire_names import valid_name
 from jpq.provider.wire_request import CONTINUE, refuse_own_fields, request_headers
 from jpq.provider.wire_thread import (
     function_tool,
@@ -153,7 +154,7 @@ def _user(blocks: Sequence[ThreadBlock]) -> Iterator[Dict[str, Any]]:
         if isinstance(block, ThreadToolResult):
             yield {
                 "role": "tool",
-                "tool_name": block.name,
+                "tool_name": valid_name(block.name),
                 "tool_call_id": block.id,
                 "content": block.content,
             }
@@ -191,5 +192,5 @@ def _images(block: ThreadBlock) -> Sequence[Any]:
 
 
 def _call(number: int, call: ThreadToolCall) -> Dict[str, Any]:
-    function = {"index": number, "name": call.name, "arguments": call.arguments}
+    function = {"index": number, "name": valid_name(call.name), "arguments": call.arguments}
     return {"id": call.id, "type": "function", "function": function}

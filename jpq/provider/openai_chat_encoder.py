@@ -19,6 +19,7 @@ from jpq.conversation.thread import (
 )
 from jpq.provider.base import ProviderRequest, ProviderRow
 from jpq.provider.endpoint import join
+from jpq.provider.wire_names import CallIds, valid_name
 from jpq.provider.wire_request import (
     CONTINUE,
     missing_option,
@@ -28,6 +29,7 @@ from jpq.provider.wire_request import (
 from jpq.provider.wire_thread import data_url, function_tool, joined_text, prepared
 from jpq.wire.message import HttpRequest
 
+_LONGEST_CALL_ID = 40  # OpenAI's own word: "Expected a string with maximum length 40"
 _OWN_FIELDS = ("model", "messages", "stream", "tools")
 # Options of every API, in the ``reasoning`` of servers that have one (OpenRouter).
 _REASONING = {"reasoning_effort": "effort", "reasoning_budget": "max_tokens"}
@@ -83,12 +85,13 @@ def _messages(request: ProviderRequest, row: ProviderRow) -> List[Dict[str, Any]
         encoded.append({"role": role, "content": thread.system})
     reasoning = _ReasoningRule(thread, row, request.model)
     maker = Origin(row.name, request.model)
+    ids = CallIds(longest=_LONGEST_CALL_ID, exact=row.quirks.get("call_id_length"))
     for number, message in enumerate(thread.messages):
         if message.role == "assistant":
             sent_back = reasoning.of(number, message.blocks)
-            encoded.extend(_assistant(message.blocks, sent_back, maker))
+            encoded.extend(_assistant(message.blocks, sent_back, maker, ids))
         else:
-            encoded.extend(_user(message.blocks))
+            encoded.extend(_user(message.blocks, ids))
     merged = _merged(encoded)
     if thread.continues and merged and merged[-1]["role"] == "assistant":
         # A reply that comes whole would begin with the open answer again (llama.cpp).
@@ -97,11 +100,11 @@ def _messages(request: ProviderRequest, row: ProviderRow) -> List[Dict[str, Any]
     return merged
 
 
-def _user(blocks: Sequence[ThreadBlock]) -> Iterator[Dict[str, Any]]:
+def _user(blocks: Sequence[ThreadBlock], ids: CallIds) -> Iterator[Dict[str, Any]]:
     """Results first, each a message of its own, as they must follow their calls at once."""
     for block in blocks:
         if isinstance(block, ThreadToolResult):
-            yield {"role": "tool", "tool_call_id": block.id, "content": block.content}
+            yield {"role": "tool", "tool_call_id": ids.of(block.id), "content": block.content}
     if any(isinstance(block, (ThreadImage, ThreadDocument)) for block in blocks):
         yield {"role": "user", "content": [part for b in blocks for part in _parts(b)]}
         return
@@ -122,10 +125,10 @@ def _parts(block: ThreadBlock) -> Iterator[Dict[str, Any]]:
 
 
 def _assistant(
-    blocks: Sequence[ThreadBlock], reasoning: Mapping[str, Any], maker: Origin
+    blocks: Sequence[ThreadBlock], reasoning: Mapping[str, Any], maker: Origin, ids: CallIds
 ) -> Iterator[Dict[str, Any]]:
     text = joined_text(blocks)
-    calls = [_call(block, maker) for block in blocks if isinstance(block, ThreadToolCall)]
+    calls = [_call(block, maker, ids) for block in blocks if isinstance(block, ThreadToolCall)]
     if text or calls:  # reasoning alone is no message
         message: Dict[str, Any] = {"role": "assistant", "content": text or None, **reasoning}
         if calls:
@@ -133,10 +136,11 @@ def _assistant(
         yield message
 
 
-def _call(call: ThreadToolCall, maker: Origin) -> Dict[str, Any]:
+def _call(call: ThreadToolCall, maker: Origin, ids: CallIds) -> Dict[str, Any]:
     arguments = json.dumps(call.arguments, ensure_ascii=False)
-    function = {"name": call.name, "arguments": arguments}
-    encoded: Dict[str, Any] = {"id": call.id, "type": "function", "function": function}
+    function = {"name": valid_name(call.name), "arguments": arguments}
+    id = ids.of(call.id, own=call.origin == maker)
+    encoded: Dict[str, Any] = {"id": id, "type": "function", "function": function}
     if call.origin == maker and "extra_content" in call.opaque:
         encoded["extra_content"] = call.opaque["extra_content"]  # Gemini's signatures
     return encoded

@@ -118,7 +118,7 @@ ROWS: Tuple[ProviderRow, ...] = (
         "https://api.mistral.ai/v1",
         base_url_env="MISTRAL_BASE_URL",
         key_env="MISTRAL_API_KEY",
-        quirks={"stream_options": False, "prefill": "prefix"},
+        quirks={"stream_options": False, "prefill": "prefix", "call_id_length": 9},
     ),
     ProviderRow(
         "xai",

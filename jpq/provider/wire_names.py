@@ -3,43 +3,71 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Optional, Pattern, Set
+from typing import Dict, Iterator, Optional, Pattern, Set
 
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
-_LONGEST_NAME = 128
+_LONGEST_NAME = 64
+_NO_NAME = "_"
+_LETTERS_AND_DIGITS = re.compile("[a-zA-Z0-9]+")
 
 
 def valid_name(name: str) -> str:
-    """A tool's name in the characters that every API takes."""
-    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME]
+    """A tool's name in the characters that every API takes, and no longer than any takes.
+
+    Models make names up (``multi_tool_use.parallel``, or none at all), and refuse to be
+    shown them again. Names of tools that are offered stay as they are.
+    """
+    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or _NO_NAME
 
 
 class CallIds:
     """The ids of calls as one API takes them: the same one for a call and its result.
 
     ``invalid`` matches the characters that it does not take, ``longest`` is how many
-    characters an id may have; None where the API sets no such limit.
+    characters an id may have; None where the API sets no such limit. With ``exact`` an id
+    must have just so many letters and digits.
     """
 
     def __init__(
-        self, *, invalid: Optional[Pattern[str]] = None, longest: Optional[int] = None
+        self,
+        *,
+        invalid: Optional[Pattern[str]] = None,
+        longest: Optional[int] = None,
+        exact: Optional[int] = None,
     ) -> None:
         self._invalid = invalid
         self._longest = longest
+        self._exact = exact
         self._valid: Dict[str, str] = {}
         self._taken: Set[str] = set()
 
-    def of(self, id: str) -> str:
-        """The id that stands for ``id``, which no other id has."""
+    def of(self, id: str, *, own: bool = False) -> str:
+        """The id that stands for ``id``, which no other id has.
+
+        One that the provider made itself (``own``, told with the call) may be longer: some
+        put into it what they want to read again (Kimi).
+        """
         if id not in self._valid:
-            wanted = self._invalid.sub("_", id) if self._invalid else id
-            free, number = self._with_end(wanted, ""), 1
-            while free in self._taken:
-                number += 1
-                free = self._with_end(wanted, f"-{number}")
+            longest = None if own else self._longest
+            free = next(each for each in self._candidates(id, longest) if each not in self._taken)
             self._valid[id] = free
             self._taken.add(free)
         return self._valid[id]
 
-    def _with_end(self, id: str, end: str) -> str:
-        return (id if self._longest is None else id[: self._longest - len(end)]) + end
+    def _candidates(self, id: str, longest: Optional[int]) -> Iterator[str]:
+        if self._exact is not None:
+            if len(id) == self._exact and _LETTERS_AND_DIGITS.fullmatch(id):
+                yield id
+            # Numbered in the order of the calls, so that a longer conversation begins alike.
+            number = len(self._valid)
+            while True:
+                yield str(number).zfill(self._exact)
+                number += 1
+        wanted = self._invalid.sub("_", id) if self._invalid else id
+        yield wanted[:longest]
+        number = 2
+        while True:
+            end = f"-{number}"
+            room = None if longest is None else longest - len(end)
+            yield wanted[:room] + end
+            number += 1

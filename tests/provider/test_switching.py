@@ -8,6 +8,7 @@ any of the five, it keeps that API's rules; what is opaque comes back to its mak
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Callable, Dict, List, Mapping
 
 import pytest
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from jpq.conversation.event import ChatRequest, Draft
 from jpq.conversation.thread import Origin, Thread
 from jpq.provider.base import ProviderRequest, ProviderRow
-from jpq.provider.registry import load_api
+from jpq.provider.registry import load_api, resolve
 from tests.support import (
     validators_anthropic,
     validators_chat,
@@ -66,6 +67,26 @@ def test_any_api_takes_a_conversation_of_any_other(made_by: str, to: str) -> Non
     assert "I look twice." in body and "A dot." in body and "And now?" in body
     assert "nothing there" in body and "Zoë" in body and "Grüße" in body
     assert PNG is not None and PNG.content in body
+
+
+@pytest.mark.parametrize("made_by", APIS)
+@pytest.mark.parametrize(
+    "to, ids",
+    [("openai", r"[^\n]{1,40}"), ("mistral", "[a-zA-Z0-9]{9}")],
+    ids=["openai", "mistral"],
+)
+def test_chat_providers_get_ids_that_they_take(made_by: str, to: str, ids: str) -> None:
+    to_row = resolve(to, {"api": "openai-chat"}, {})
+    drafts = turn(made_by, Origin("maker", "m9"))
+    question = Draft(ChatRequest("And now?"))
+    before = thread_of([*drafts, question])
+    after = thread_of([*drafts, *turn(made_by, Origin("maker", "m9"), "Twice."), question])
+    bodies = []
+    for thread in (before, after):
+        body = load_api("openai-chat").encode(ProviderRequest("m1", thread), to_row, None).body
+        validators_chat.check_request(body, ids=re.compile(ids))
+        bodies.append(body["messages"])
+    assert bodies[1][: len(bodies[0]) - 1] == bodies[0][:-1], "a longer conversation begins alike"
 
 
 @pytest.mark.parametrize("to", APIS)

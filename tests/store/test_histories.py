@@ -68,7 +68,7 @@ WITHOUT_A_WIRE = {"local", "scripted"}  # they speak openai-chat
 
 TEXTS = st.sampled_from(["", " ", "\n", "Hello ", "w\u00f6rld", "\U0001f600"])
 IDS = st.sampled_from(["call_1", "call_2", "", "toolu_\u00fc"])
-NAMES = st.sampled_from(["look", ""])
+NAMES = st.sampled_from(["look", "", "fs.read", "grüße dich", "n" * 70])
 # Only its maker reads what is opaque, so that comes from elsewhere.
 HERE, ELSEWHERE = Origin("acme", "m1"), Origin("elsewhere", "m1")
 

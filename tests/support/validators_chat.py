@@ -10,9 +10,10 @@ from __future__ import annotations
 import base64
 import json
 import re
-from typing import Any, List, Mapping, Sequence, Set
+from typing import Any, List, Mapping, Pattern, Sequence, Set
 
-_NAME = re.compile("[a-zA-Z0-9_-]{1,128}")
+_NAME = re.compile("[a-zA-Z0-9_-]{1,64}")
+_ANY_ID = re.compile(r".*\S.*", re.DOTALL)
 _FIELDS = {
     "system": {"role", "content"},
     "developer": {"role", "content"},
@@ -25,15 +26,20 @@ _DATA_URL = re.compile("data:([a-z]+/[a-z]+);base64,(.+)", re.DOTALL)
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
-def check_request(body: Mapping[str, Any], *, prefill: bool = False) -> None:
-    """Assert that the API takes ``body``; ``prefill`` says that an answer may stand open."""
+def check_request(
+    body: Mapping[str, Any], *, prefill: bool = False, ids: Pattern[str] = _ANY_ID
+) -> None:
+    """Assert that the API takes ``body``.
+
+    ``prefill`` says that an answer may stand open, ``ids`` what ids of calls look like.
+    """
     json.dumps(body)
     assert isinstance(body["model"], str) and body["model"]
     assert body["messages"], "no messages"
     for message in body["messages"]:
         _check_message(message)
     _check_roles([message["role"] for message in body["messages"]])
-    _check_calls(body["messages"])
+    _check_calls(body["messages"], ids)
     assert prefill or body["messages"][-1]["role"] != "assistant", "an answer stands open"
     names = [tool["function"]["name"] for tool in body.get("tools", ())]
     assert len(set(names)) == len(names) and all(map(_NAME.fullmatch, names))
@@ -85,7 +91,7 @@ def _check_roles(roles: Sequence[str]) -> None:
             assert following != role, "the roles alternate"
 
 
-def _check_calls(messages: Sequence[Mapping[str, Any]]) -> None:
+def _check_calls(messages: Sequence[Mapping[str, Any]], ids: Pattern[str]) -> None:
     """Each call is answered exactly once, right after its message and in order."""
     seen: Set[str] = set()
     waiting: List[str] = []
@@ -97,7 +103,7 @@ def _check_calls(messages: Sequence[Mapping[str, Any]]) -> None:
         for call in message.get("tool_calls", ()):
             assert call["type"] == "function" and _NAME.fullmatch(call["function"]["name"])
             assert isinstance(json.loads(call["function"]["arguments"]), dict)
-            assert call["id"].strip() and call["id"] not in seen, "ids must be unique"
+            assert ids.fullmatch(call["id"]) and call["id"] not in seen, "ids must be unique"
             seen.add(call["id"])
             waiting.append(call["id"])
     assert not waiting, "a call without a result"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any, Mapping, Sequence
 
 _FIELDS = {
@@ -21,6 +22,8 @@ _MESSAGE_FIELDS = {
     "assistant": {"role", "content", "thinking", "images", "tool_calls"},
     "tool": {"role", "content", "tool_name", "tool_call_id"},
 }
+
+_NAME = re.compile("[a-zA-Z0-9_-]{1,64}")  # Ollama has no rule; this is what all others take
 
 
 def check_request(body: Mapping[str, Any]) -> None:
@@ -71,7 +74,7 @@ def _check_calls(messages: Sequence[Mapping[str, Any]]) -> None:
         for number, call in enumerate(message.get("tool_calls", ())):
             assert set(call) == {"id", "type", "function"} and call["type"] == "function"
             function = call["function"]
-            assert function["index"] == number and function["name"].strip()
+            assert function["index"] == number and _NAME.fullmatch(function["name"])
             assert isinstance(function["arguments"], dict), "arguments are an object here"
             assert call["id"].strip() and call["id"] not in seen, "ids must be unique"
             seen.add(call["id"])
