@@ -15,6 +15,7 @@ from jpq.terminal.tty import in_foreground
 # Windows has no SIGHUP.
 _TERMINAL_GONE = Interrupt(getattr(signal, "SIGHUP", signal.SIGTERM), END)
 _PROMPT = "prompt"
+_HELP = "?"
 
 
 class FixedActions(NamedTuple):
@@ -57,7 +58,7 @@ class InterruptHandler:
         fixed = self._fixed(situation)
         if fixed is not None:
             return fixed
-        chosen = self._hold(situation, lambda dialogue: self._ask(dialogue, situation))
+        chosen = self._hold(situation, lambda dialogue: self._menu(dialogue, situation))
         return chosen if isinstance(chosen, Chosen) else self._leave(chosen)
 
     def ask(self, question: str, situation: Situation) -> Tuple[Optional[str], Any]:
@@ -89,11 +90,22 @@ class InterruptHandler:
         except NobodyAnswers:
             return _TERMINAL_GONE
 
-    def _ask(self, dialogue: Dialogue, situation: Situation) -> Chosen:
-        chosen = _ask(dialogue, situation)
-        # At once, before anything shows that the menu is gone: the next press is a new one.
-        self._router.escalation.reset()
-        return chosen
+    def _menu(self, dialogue: Dialogue, situation: Situation) -> Chosen:
+        choices = {item.key: item.choice for item in MENUS[situation.place]}
+        keys = "".join(choices) + _HELP
+        while True:
+            with dialogue.passing(line(situation.place), keys, otherwise="c") as key:
+                if key != _HELP:
+                    # Before anything shows that the menu is gone: the next press is a new one.
+                    self._router.escalation.reset()
+            if key == _HELP:
+                dialogue.say(help_lines(situation.place))
+            elif choices[key] is not Choice.RESTART:
+                return Chosen(choices[key])
+            else:
+                calls = _which(dialogue, situation.running())
+                if calls is not None:
+                    return Chosen(Choice.RESTART, calls=calls)
 
     def _leave(self, item: Any) -> Chosen:
         if isinstance(item, Interrupt):
@@ -113,21 +125,6 @@ class InterruptHandler:
             return None
         running = situation.running() if word == Choice.RESTART.value else ()
         return Chosen(Choice(word), calls=tuple(call.id for call in running), fixed=True)
-
-
-def _ask(dialogue: Dialogue, situation: Situation) -> Chosen:
-    choices = {item.key: item.choice for item in MENUS[situation.place]}
-    while True:
-        keys = "".join(choices) + "?"
-        key = dialogue.choose(line(situation.place), keys, otherwise="c", erase=True)
-        if key == "?":
-            dialogue.say(help_lines(situation.place))
-        elif choices[key] is Choice.RESTART:
-            calls = _which(dialogue, situation.running())
-            if calls is not None:
-                return Chosen(Choice.RESTART, calls=calls)
-        else:
-            return Chosen(choices[key])
 
 
 def _which(dialogue: Dialogue, running: Sequence[Running]) -> Optional[Tuple[str, ...]]:

@@ -90,17 +90,25 @@ class Dialogue:
         """Show a text, on lines of its own."""
         self._write(self._clean(text).rstrip("\n") + "\n")
 
-    def choose(
-        self, question: str, keys: Sequence[str], otherwise: str, *, erase: bool = False
-    ) -> str:
+    def choose(self, question: str, keys: Sequence[str], otherwise: str) -> str:
         """Ask until one of ``keys`` is pressed; it needs no Enter, and case does not matter.
 
-        Ctrl+D and Escape mean ``otherwise``, the answer that does least. With ``erase`` the
-        question leaves no trace, where a terminal can do that.
+        Ctrl+D and Escape mean ``otherwise``, the answer that does least.
         """
+        with self.passing(question, keys, otherwise, erase=False) as key:
+            return key
+
+    @contextlib.contextmanager
+    def passing(
+        self, question: str, keys: Sequence[str], otherwise: str, *, erase: bool = True
+    ) -> Iterator[str]:
+        """Ask as ``choose`` does. The question leaves no trace, where a terminal can do that,
+        after the end of the ``with``."""
         erase = erase and self._can_erase
         try:
             with self._terminal.by_key():
+                if erase:
+                    self._terminal.erase_line()  # the ^C that the terminal has shown
                 self._ask(question)
                 key = self._one_of(keys, otherwise)
         except PromptLeft:
@@ -108,8 +116,8 @@ class Dialogue:
             raise
         except OSError as error:
             raise _nobody(error) from error
+        yield key
         self._end_question(key, erase)
-        return key
 
     def _one_of(self, keys: Sequence[str], otherwise: str) -> str:
         while True:

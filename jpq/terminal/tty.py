@@ -17,8 +17,8 @@ from jpq.terminal.modes import watched
 # The devices need modules that exist on one platform only, so each is loaded by name.
 _DEVICE = "jpq.terminal.console" if sys.platform == "win32" else "jpq.terminal.device"
 
-# How often a wait for a key lets others work. A person notices twice as long.
-_MEANWHILE_S = 0.05
+# How often a wait for a key lets others work, and looks whether Ctrl+C was pressed.
+_MEANWHILE_S = 0.02
 
 _KEY = r"(?s)\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\x1b])?|."
 

@@ -33,10 +33,11 @@ class Person:
         self._meanwhile = meanwhile
         yield self
 
-    def choose(self, question: str, keys: str, otherwise: str, *, erase: bool) -> str:
+    @contextlib.contextmanager
+    def passing(self, question: str, keys: str, otherwise: str) -> Iterator[str]:
         key = self._next(question)
         assert key in keys
-        return str(key)
+        yield str(key)
 
     def line(self, question: str) -> Optional[str]:
         answer = self._next(question)

@@ -1,0 +1,76 @@
+"""From the key to the menu, in every phase; the table of docs/interrupts.md.
+
+``JPQ_TEST_UPDATE_DOCS=1`` presses fifty times in each phase and writes the table.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+from pathlib import Path
+from typing import Dict, List
+
+import pytest
+
+from tests.support.pressing import MARK, SCENES, Stage, press
+from tests.support.ptys import ROOT, Child
+from tests.support.server import Server
+
+PAGE = os.path.join(ROOT, "docs", "interrupts.md")
+BEGIN, END = "<!-- times -->\n", "<!-- /times -->"
+UPDATES = bool(os.environ.get("JPQ_TEST_UPDATE_DOCS"))
+PRESSES = 50 if UPDATES else 3
+# A loaded machine may take long; what is usual is in the table.
+BOUND_S = 2.0
+
+times: Dict[str, List[float]] = {}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_menu_is_there_at_once(name: str, tmp_path: Path) -> None:
+    scene = SCENES[name]
+    stage = Stage(str(tmp_path))
+    with Server(*scene.scripts(stage.end)) as server:
+        with stage.start(server, *scene.options) as child:
+            stage.wait_for(scene, child, server)
+            times[name] = []
+            for _ in range(PRESSES):
+                times[name].append(press(child, MARK[scene.place]))
+                _go_on(child)
+            press(child, MARK[scene.place])
+            child.type(b"s")
+            assert child.end() == 0
+        stage.end.set()
+    assert max(times[name]) < BOUND_S
+
+
+def _go_on(child: Child) -> None:
+    del child.output[:]
+    child.type(b"c")
+    child.wait_for(b"\x1b[J")
+
+
+def table() -> str:
+    """The times as Markdown, in the order of the phases."""
+    lines = ["| phase | median | worst of 50 |", "| --- | --- | --- |"]
+    for name in SCENES:
+        taken = times[name]
+        lines.append(
+            f"| {name} | {statistics.median(taken) * 1000:.1f} ms | {max(taken) * 1000:.1f} ms |"
+        )
+    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
+    return "\n".join(lines) + f"\n\nMeasured on {machine}, while other work was going on.\n"
+
+
+def test_the_page_has_a_time_for_every_phase() -> None:
+    with open(PAGE, encoding="utf-8") as file:
+        page = file.read()
+    before, rest = page.split(BEGIN)
+    shown, after = rest.split(END)
+    if UPDATES:
+        with open(PAGE, "w", encoding="utf-8") as file:
+            file.write(before + BEGIN + table() + END + after)
+        return
+    for name in SCENES:
+        assert f"| {name} | " in shown
