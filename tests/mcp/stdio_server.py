@@ -2,7 +2,7 @@
 
 Its tools: ``echo``, ``slow`` (progress until it is cancelled), ``ask`` (elicitation),
 ``sample``, ``fail`` (an error result), ``die``, ``environ``, ``cancelled`` (the ids of the
-requests that were taken back).
+requests that were taken back), ``change`` (of the list of tools).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Dict, List
 FAULTS = set(sys.argv[1:])
 VERSION = "2026-07-28" if "modern" in FAULTS else "2025-11-25"
 META = "io.modelcontextprotocol/"
-TOOLS = ("echo", "slow", "ask", "sample", "fail", "die", "environ", "cancelled", "hang")
+TOOLS = ["echo", "slow", "ask", "sample", "fail", "die", "environ", "cancelled", "change", "hang"]
 
 write_lock = threading.Lock()
 cancelled: List[Any] = []
@@ -68,6 +68,10 @@ def call(id: Any, params: Dict[str, Any]) -> Dict[str, Any]:
         sys.stderr.write("about to die\n")
         sys.stderr.flush()
         os._exit(7)
+    if name == "change":
+        TOOLS.append("fresh")
+        send({"method": "notifications/tools/list_changed"})
+        return text("changed")
     if name == "hang":
         time.sleep(3600)
     if name == "slow":
@@ -130,6 +134,10 @@ def serve(message: Dict[str, Any]) -> None:
     id, method = message["id"], message["method"]
     params = message.get("params", {})
     if method == "server/discover" and "silent_discover" in FAULTS:
+        return
+    if method == "subscriptions/listen":
+        agreed = {"notifications": params["notifications"], "_meta": {META + "subscriptionId": id}}
+        send({"method": "notifications/subscriptions/acknowledged", "params": agreed})
         return
     try:
         if method in ("server/discover", "initialize"):

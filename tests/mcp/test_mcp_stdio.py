@@ -106,6 +106,15 @@ def test_both_eras_are_spoken(era_name: str) -> None:
 
 
 @BOTH_ERAS
+def test_a_list_is_asked_for_once_and_again_when_it_has_changed(era_name: str) -> None:
+    with client(era_name) as server:
+        before = server.tools()
+        assert server.tools() is before
+        server.call_tool("change")
+        assert [tool["name"] for tool in server.tools()][-1] == "fresh"
+
+
+@BOTH_ERAS
 def test_a_server_asks_the_person_and_a_model(era_name: str) -> None:
     host = Answering()
     with client(era_name, host=host) as server:

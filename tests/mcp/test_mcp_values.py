@@ -6,7 +6,7 @@ import json
 from typing import Any, Dict
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jpq.errors import BadInputError
@@ -33,6 +33,7 @@ def test_any_bytes_are_messages_or_a_value_error(data: bytes) -> None:
     assert all(isinstance(message, dict) for message in messages)
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.text(), JSON))
 def test_a_message_is_one_line_that_reads_back(params: Dict[str, Any]) -> None:
     message = protocol.request(1, "m", params)
@@ -108,11 +109,13 @@ def test_a_mark_twice_is_refused() -> None:
         header_parameters({"properties": {"x": node, "y": {**node, "x-mcp-header": "a"}}})
 
 
+@settings(max_examples=50)
 @given(JSON)
 def test_any_part_becomes_text(part: Any) -> None:
     assert isinstance(part_text(part), str)
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.sampled_from(["content", "structuredContent", "isError"]), JSON))
 def test_any_result_becomes_text(result: Dict[str, Any]) -> None:
     text, is_error = result_text(result)
