@@ -26,6 +26,7 @@ def main(argv: Optional[List[str]] = None) -> NoReturn:
     """
     gc.disable()  # nothing that starting up creates is garbage
     _occupy_closed_descriptors()
+    _make_blocking()
     arguments = sys.argv[1:] if argv is None else argv
     if arguments == ["--version"]:
         end_process(0, f"jpq {__version__}\n")
@@ -66,6 +67,21 @@ def _occupy_closed_descriptors() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if stream is None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+
+
+def _make_blocking() -> None:
+    """Let reads and writes of stdin, stdout and stderr wait, whatever a parent made of them.
+
+    Python takes a pipe that is empty for the moment for one at its end, and forgets what a
+    full one did not take.
+    """
+    if not hasattr(os, "set_blocking"):
+        return  # Windows, before Python 3.12
+    for descriptor in range(3):
+        try:
+            os.set_blocking(descriptor, True)
+        except OSError:
+            pass  # something that cannot be told, such as a file on some systems
 
 
 def _tell(text: str) -> None:

@@ -32,8 +32,8 @@ _MAX_REDIRECTS = 5
 _LINGER_S = 0.05
 _LINGER_READS = 16
 _NAME_CHARS = frozenset(string.ascii_letters + string.digits + "!#$%&'*+-.^_`|~")
-# Whatever requests, urllib3, http.client and ssl throw while a request is made.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+# Whatever requests, urllib3, http.client and ssl throw while a request is made.
 _FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
 
 
