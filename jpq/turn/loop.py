@@ -92,9 +92,7 @@ class TurnLoop:
 
     def run(self, requests: Sequence[Draft]) -> ending.TurnOutcome:
         """Commit ``requests`` and answer them; without a question, the unfinished turn."""
-        self._saving.begin_turn()
-        if requests:
-            self._saving.commit(requests)
+        self._saving.begin_turn(requests)
         self._continues = not any(isinstance(draft.event, ChatRequest) for draft in requests)
         self._move(Trigger.START)
         perform = {
@@ -272,8 +270,7 @@ class TurnLoop:
         self._tally, self._cycles, self._ending = Tally(), 0, None
         self._continues = False
         self._calls.outputs.clear()
-        self._saving.begin_turn()
-        self._saving.commit([Draft(ChatRequest(self._decision.words))])
+        self._saving.begin_turn([Draft(ChatRequest(self._decision.words))])
         self._decision = _NO_DECISION
 
     def _ends(self, reason: ending.Ending) -> bool:

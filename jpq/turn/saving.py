@@ -6,7 +6,8 @@ import contextlib
 import os
 from typing import Any, Callable, Optional, Sequence
 
-from jpq.conversation.event import Draft
+from jpq.conversation.event import Draft, ToolResponse
+from jpq.conversation.sanitize import NOT_ANSWERED
 from jpq.conversation.thread import Origin
 from jpq.errors import WriteError
 from jpq.events.parts import StreamEvent
@@ -24,9 +25,20 @@ class Saving:
         self._mark: Any = None
         self.error: Optional[WriteError] = None
 
-    def begin_turn(self) -> None:
-        """Remember where the conversation stands."""
+    def begin_turn(self, requests: Sequence[Draft]) -> None:
+        """Remember where the conversation stands, and commit ``requests``.
+
+        Calls that a process which died left in the turn are answered as interrupted: they
+        would be run again else, after the answer that comes now.
+        """
         self._mark = self._journal.mark()
+        if requests:
+            self.commit(requests)
+        lost = self._journal.unanswered_tool_calls()
+        if lost:
+            self.commit(
+                [Draft(ToolResponse(call.id, NOT_ANSWERED, is_error=True)) for call in lost]
+            )
 
     def begin_cycle(self, origin: Origin) -> None:
         """A request is about to be sent to ``origin``."""

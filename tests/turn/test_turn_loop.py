@@ -17,6 +17,7 @@ from jpq.conversation.event import (
     ToolResponse,
     TurnEnd,
 )
+from jpq.conversation.sanitize import NOT_ANSWERED
 from jpq.conversation.thread import build_thread
 from jpq.errors import ErrorKind, StreamError, WriteError
 from jpq.events.parts import (
@@ -464,6 +465,19 @@ def test_retrying_an_interrupted_turn_goes_on_with_it() -> None:
     assert again.provider.requests[0].thread.continues
     thread = build_thread(journal.stream.entries)
     assert thread.messages[-1].blocks[0].text == "The sky is blue."  # type: ignore[union-attr]
+
+
+def test_a_call_that_was_lost_is_answered_and_never_run_again() -> None:
+    """Its process was killed while it ran; the model may ask for it again."""
+    journal = MemoryJournal()
+    journal.commit([Draft(ChatRequest("Hello")), Draft(ToolCall("a", "greet", {}))])
+    turn = Turn([call("a"), Finished(TOOL_CALLS)], [text("Hi"), DONE], journal=journal)
+    assert turn.retry().ending.exit_code == 0
+    answers = [event for event in turn.events if isinstance(event, ToolResponse)]
+    assert [answer.content == NOT_ANSWERED for answer in answers] == [True, False]
+    assert [type(event) for event in turn.events] == [
+        *(ChatRequest, ToolCall, ToolResponse, ToolCall, ToolResponse, AssistantMessage, TurnEnd)
+    ]
 
 
 def test_it_is_gone_on_with_under_other_options_too() -> None:
