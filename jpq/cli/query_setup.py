@@ -92,6 +92,7 @@ def prepare(
         _get_ready(args, env, provider, model)
         if servers is not None:
             others = servers.tools(provider, model)
+            provider = importlib.import_module("jpq.provider.tool_names").RenamedTools(provider)
             toolset = offered_toolset(args, config, env.cwd, others)
         question = Draft(ChatRequest(prompt), attached)
         if saved is None:

@@ -11,7 +11,31 @@ Importing this package costs next to nothing: its names are loaded when they are
 from __future__ import annotations
 
 import importlib
-from typing import Any
+
+# Not typing's own, whose import costs more than all else here; type checkers know the name.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from jpq.mcp.client import Call, Client
+    from jpq.mcp.failure import McpCancelled, McpClosed, McpError, McpTimedOut
+    from jpq.mcp.host import Host
+    from jpq.mcp.http import HttpTransport
+    from jpq.mcp.oauth import OAuth
+    from jpq.mcp.oauth_tokens import TokenStore
+    from jpq.mcp.stdio import StdioTransport
+
+__all__ = [
+    "Call",
+    "Client",
+    "Host",
+    "HttpTransport",
+    "McpCancelled",
+    "McpClosed",
+    "McpError",
+    "McpTimedOut",
+    "OAuth",
+    "StdioTransport",
+    "TokenStore",
+]
 
 # What this package offers to other programs, and where it is.
 _NAMES = {
@@ -29,7 +53,8 @@ _NAMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_NAMES[name]), name)
+    value: object = getattr(importlib.import_module(_NAMES[name]), name)
+    return value

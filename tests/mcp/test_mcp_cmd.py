@@ -15,7 +15,8 @@ from tests.mcp.http_server import McpServer
 from tests.mcp.test_mcp_stdio import SERVER, gone
 from tests.support import ptys
 from tests.support.pressing import MARK, PRESS
-from tests.support.programs import conversations, entries, jpq, script
+from tests.support.programs import conversations, entries, jpq, model_at, script
+from tests.support.server import Server, answer
 
 CALL = 'tool_calls = [{ name = "x/%s", arguments = { text = "from the server" } }]'
 
@@ -95,6 +96,14 @@ def test_a_query_calls_a_servers_tool(tmp_path: Any) -> None:
     ran = jpq(*model(tmp_path, "echo"), "-y", "hello")
     assert (ran.code, ran.text) == (0, "Done.\n")
     assert "from the server" in " ".join(ran.told)
+
+
+def test_a_provider_is_told_names_that_it_takes() -> None:
+    configure()
+    with Server(answer("Hi.")) as server:
+        assert jpq(*model_at(server), "-y", "hello").code == 0
+        names = [tool["function"]["name"] for tool in server.seen[0].json["tools"]]
+    assert names[:2] == ["x_echo", "x_slow"]
 
 
 def test_a_query_goes_on_without_a_server_that_is_not_there(tmp_path: Any) -> None:
