@@ -12,8 +12,7 @@ from jpq.cli.environment import Environment
 from jpq.config.keys import key_store
 from jpq.config.load import load_config
 from jpq.errors import BadInputError, ExitCode, UsageError
-from jpq.provider.base import ProviderRow
-from jpq.provider.rows import ROWS
+from jpq.provider.registry import configured, provider_names
 
 LONGEST_KEY = 65536  # bytes; whatever is longer is not a key
 
@@ -90,19 +89,15 @@ def _sources(env: Environment) -> Dict[str, str]:
     config = load_config(env.paths, env.environ, env.cwd)
     for warning in config.warnings:
         env.tell(f"jpq: {warning}")
-    built_in = {row.name: row for row in ROWS}
     providers = config.table("providers")
     kept = key_store(env.paths).names()
     found: Dict[str, str] = {}
-    for name in sorted({*built_in, *providers, *kept}):
-        row = built_in.get(name) or ProviderRow(name, "")
-        mine = providers.get(name, {})
-        variable = mine.get("api_key_env", row.key_env) or ""
-        command = mine.get("api_key_cmd", row.key_cmd)
-        if env.environ.get(variable, "").strip():
-            found[name] = f"environment variable {variable}"
-        elif command:
-            found[name] = f"command {command[0]}"
+    for name in sorted({*provider_names(providers), *kept}):
+        row = configured(name, providers.get(name, {}), env.environ)
+        if row.key_env and env.environ.get(row.key_env, "").strip():
+            found[name] = f"environment variable {row.key_env}"
+        elif row.key_cmd:
+            found[name] = f"command {row.key_cmd[0]}"
         elif name in kept:
             found[name] = "jpq keys set"
     return found

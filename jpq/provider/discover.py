@@ -10,6 +10,7 @@ from typing import Any, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 from jpq.config.paths import Paths, find_paths
 from jpq.provider.base import ProviderRow
 from jpq.provider.local_engine import engine_obstacle
+from jpq.provider.registry import key_variable
 from jpq.provider.rows import ROWS
 from jpq.provider.weights import CATALOGUE, WeightsStore
 
@@ -55,8 +56,9 @@ def find_listening(endpoints: Iterable[Endpoint] = ENDPOINTS) -> List[Listening]
 
 
 def rows_with_key(rows: Iterable[ProviderRow], environ: Mapping[str, str]) -> List[ProviderRow]:
-    """The providers whose key variable is set."""
-    return [row for row in rows if row.key_env and environ.get(row.key_env, "").strip()]
+    """The providers with a key in the environment; ``key_env`` is the variable that has it."""
+    found = [row._replace(key_env=key_variable(row, environ)) for row in rows]
+    return [row for row in found if row.key_env and environ.get(row.key_env, "").strip()]
 
 
 class Sources(NamedTuple):

@@ -40,7 +40,7 @@ def complete_base_url(text: str, usual: str, source: str) -> str:
         raise _not_a_url(text, source)
     user = parts.netloc[: -len(host)] if host else parts.netloc
     netloc = user + name + (f":{port}" if port is not None else "")
-    path = _completed_path(parts.path.rstrip("/"), own.path.rstrip("/") if usual else "/v1")
+    path = _completed_path(parts.path.rstrip("/"), own.path.rstrip("/"))
     return SplitResult(parts.scheme, netloc, path, parts.query, "").geturl()
 
 

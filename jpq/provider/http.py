@@ -12,6 +12,7 @@ from jpq.events.parts import KeepAlive, StreamEvent
 from jpq.provider import ndjson
 from jpq.provider.base import Decoder, Progress, ProviderRequest, ProviderRow
 from jpq.provider.failure import from_error_object, from_status, html_summary
+from jpq.provider.rows import ROWS
 from jpq.wire import sse
 from jpq.wire.connection import Wire
 from jpq.wire.failure import shown
@@ -119,7 +120,7 @@ class HttpExchange:
         if not 200 <= response.status < 300:
             # Before the media type: Gemini labels its errors as event streams.
             body = self._as_far_as_it_comes(response.chunks())
-            raise from_status(response.status, response.headers, body, self._where)
+            raise self._refused(from_status(response.status, response.headers, body, self._where))
         chunks = response.chunks()
         start = next((chunk for chunk in chunks if chunk.strip(b"\r\n")), b"")
         chunks = itertools.chain((start,), chunks)
@@ -134,6 +135,15 @@ class HttpExchange:
             yield from self._streamed(chunks, response)
         else:
             yield from self._whole(chunks)
+
+    def _refused(self, error: StreamError) -> StreamError:
+        """``error``; where an imitator may not have the API at all, with what it may have."""
+        usual = {row.base_url for row in ROWS if row.name == self._row.name}
+        if error.status in (404, 405) and self._row.base_url not in usual:
+            # Of the modules of APIs, those that have it.
+            hint: str = getattr(self._api, "NOT_FOUND_HINT", error.hint)
+            error.hint = hint.format(name=self._row.name)
+        return error
 
     def _streamed(self, chunks: Iterator[bytes], response: Response) -> Iterator[StreamEvent]:
         decoder = self._api.make_decoder(self._row)

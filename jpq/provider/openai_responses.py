@@ -12,6 +12,11 @@ from jpq.provider.openai_responses_encoder import encode
 __all__ = ["FRAMING", "encode", "make_decoder", "read_response"]
 
 FRAMING = "sse"
+# Many servers imitate only the older API.
+NOT_FOUND_HINT = (
+    "Check the model's name and base_url. If the server knows only chat completions: "
+    'jpq config set providers.{name}.api "openai-chat"'
+)
 
 
 def make_decoder(row: ProviderRow) -> Decoder:

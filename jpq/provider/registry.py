@@ -21,19 +21,20 @@ class Api(NamedTuple):
 
     A wire API is a ``module`` with FRAMING, encode, make_decoder and read_response, which
     ``jpq.provider.http`` drives. ``provider`` is empty for those; else it names the class
-    in ``module`` that is a Provider by itself.
+    in ``module`` that is a Provider by itself. ``path`` is what a base URL without a path gets.
     """
 
     module: str
     provider: str = ""
+    path: str = "/v1"
 
 
 APIS: Mapping[str, Api] = {
     "openai-chat": Api("jpq.provider.openai_chat"),
     "openai-responses": Api("jpq.provider.openai_responses"),
     "anthropic": Api("jpq.provider.anthropic"),
-    "google": Api("jpq.provider.google"),
-    "ollama": Api("jpq.provider.ollama"),
+    "google": Api("jpq.provider.google", path="/v1beta"),
+    "ollama": Api("jpq.provider.ollama", path=""),
     "local": Api("jpq.provider.local", "LocalProvider"),
     "scripted": Api("jpq.provider.scripted", "ScriptedProvider"),
 }
@@ -63,8 +64,7 @@ def resolve(name: str, overrides: Mapping[str, Any], environ: Mapping[str, str])
     built_in = _BUILT_IN.get(name)
     if built_in is None and not overrides:
         raise _unknown(name)
-    row = _overridden(built_in or ProviderRow(name, ""), overrides)
-    row = row._replace(key_env=_key_variable(row, environ))
+    row = configured(name, overrides, environ)
     where = f"[providers.{name}]"
     if row.api not in APIS:
         raise _no_such_api(row.api, where)
@@ -80,8 +80,23 @@ def resolve(name: str, overrides: Mapping[str, Any], environ: Mapping[str, str])
             where=where,
             hint=f"Say where it is: jpq config set providers.{name}.base_url URL",
         )
-    usual = _usual_url(built_in) if built_in else ""
+    usual = (built_in.base_url if built_in else "") or _usual_path(row)
     return row._replace(base_url=complete_base_url(row.base_url, usual, source))
+
+
+def configured(name: str, overrides: Mapping[str, Any], environ: Mapping[str, str]) -> ProviderRow:
+    """The row of provider ``name`` as configured, whether it can be used or not.
+
+    ``key_env`` is the variable that holds the key, where one does.
+    """
+    row = _overridden(_BUILT_IN.get(name) or ProviderRow(name, ""), overrides)
+    return row._replace(key_env=key_variable(row, environ))
+
+
+def key_variable(row: ProviderRow, environ: Mapping[str, str]) -> Optional[str]:
+    """The first variable of the row that is set, else the usual one."""
+    names = (row.key_env, *row.other_key_envs)
+    return next((name for name in names if name and environ.get(name, "").strip()), row.key_env)
 
 
 def parse_model(text: str, aliases: Mapping[str, str]) -> ModelRef:
@@ -106,10 +121,10 @@ def parse_model(text: str, aliases: Mapping[str, str]) -> ModelRef:
     )
 
 
-def _usual_url(row: ProviderRow) -> str:
-    """The row's own base URL; where the host is the person's, the path that it always has."""
-    path = row.quirks.get("base_path", "")
-    return row.base_url or (f"https://{path}" if path else "")
+def _usual_path(row: ProviderRow) -> str:
+    """A URL that has only a path: where the host is the person's, what follows it."""
+    own = str(row.quirks.get("base_path", "")).strip("/")
+    return f"https:///{own}" if own else f"http://{APIS[row.api].path}"
 
 
 def _overridden(row: ProviderRow, table: Mapping[str, Any]) -> ProviderRow:
@@ -123,12 +138,6 @@ def _overridden(row: ProviderRow, table: Mapping[str, Any]) -> ProviderRow:
         quirks={**row.quirks, **table.get("quirks", {})},
         other_key_envs=() if "api_key_env" in table else row.other_key_envs,
     )
-
-
-def _key_variable(row: ProviderRow, environ: Mapping[str, str]) -> Optional[str]:
-    """The first variable of the row that is set, else the usual one."""
-    names = (row.key_env, *row.other_key_envs)
-    return next((name for name in names if name and environ.get(name, "").strip()), row.key_env)
 
 
 def _unknown(name: str) -> ConfigError:

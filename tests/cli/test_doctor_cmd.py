@@ -55,6 +55,12 @@ def test_a_provider_with_a_key_and_a_server() -> None:
     assert "secret" not in str(found)
 
 
+def test_a_key_in_the_other_variable() -> None:
+    with Server(answer("")) as server:
+        found = doctor(0, "-m", "google/g", GOOGLE_API_KEY="AI-0123", GOOGLE_BASE_URL=server.url)
+    assert found["key"] == ("ok", "from environment variable GOOGLE_API_KEY")
+
+
 def test_no_key_and_no_server() -> None:
     with Server(answer("")) as server:
         url = server.url

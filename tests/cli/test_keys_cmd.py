@@ -61,12 +61,19 @@ def test_ls_says_which_of_several_keys_counts(keys, tmp_path) -> None:
     keys("set", "b", stdin=SECRET.encode())
     keys.environ["C_KEY"] = SECRET
     keys.environ["OPENAI_API_KEY"] = SECRET
+    keys.environ["GOOGLE_API_KEY"] = SECRET
     assert json.loads(keys("ls", "--format", "json")) == [
         {"name": "a", "source": "command pass"},
         {"name": "b", "source": "jpq keys set"},
         {"name": "c", "source": "environment variable C_KEY"},
+        {"name": "google", "source": "environment variable GOOGLE_API_KEY"},
         {"name": "openai", "source": "environment variable OPENAI_API_KEY"},
     ]
+    keys.environ["GEMINI_API_KEY"] = SECRET
+    assert "google  environment variable GEMINI_API_KEY\n" in keys("ls")
+    config = tmp_path / "config.toml"
+    config.write_text(config.read_text() + '[providers.google]\napi_key_env = "MINE"\n')
+    assert "google" not in keys("ls")
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ def test_ls_with_nothing_at_hand(models: Shell) -> None:
 
 def test_ls_shows_who_has_a_key_and_never_the_key(models: Shell) -> None:
     models.environ["OPENAI_API_KEY"] = "sk-very-secret"
+    models.environ["GOOGLE_API_KEY"] = "AI-very-secret"
     paths = find_paths(models.environ)
     os.makedirs(paths.data)
     with open(os.path.join(paths.data, "keys.json"), "w") as file:
@@ -88,6 +89,7 @@ def test_ls_shows_who_has_a_key_and_never_the_key(models: Shell) -> None:
         )
     rows = {row["provider"]: (row["status"], row["note"]) for row in models.json("ls")}
     assert rows["openai"] == ("configured", "key from OPENAI_API_KEY")
+    assert rows["google"] == ("configured", "key from GOOGLE_API_KEY")
     assert rows["groq"] == ("configured", "key from jpq keys set")
     assert rows["mine"] == ("configured", "at http://127.0.0.1:1/v1, no key")
     assert rows["broken"][0] == "not usable" and "base_url" in rows["broken"][1]

@@ -139,6 +139,12 @@ def test_looking_around(own_home: str) -> None:
     assert bool(sources.obstacle) == bool(ENGINE_MISSING)
 
 
+def test_the_variable_that_has_the_key_is_the_one_that_is_told(own_home: str) -> None:
+    for variable in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        text = "\n".join(ways_on({"JPQ_HOME": own_home, variable: "AI-very-secret"}, []))
+        assert f"an API key: {variable}\n" in text and "jpq -m google/MODEL" in text
+
+
 def test_the_screen_for_this_machine_shows_no_key(own_home: str) -> None:
     environ = {"JPQ_HOME": own_home, "OPENAI_API_KEY": "sk-very-secret"}
     with Server(reply(TAGS)) as server:

@@ -11,6 +11,7 @@ OPENAI = "https://api.openai.com/v1"
 OPENROUTER = "https://openrouter.ai/api/v1"
 PERPLEXITY = "https://api.perplexity.ai"
 OLLAMA = "http://127.0.0.1:11434/v1"
+OWN = "http:///v1"  # of a provider whose host is not known
 
 
 @pytest.mark.parametrize(
@@ -26,16 +27,16 @@ OLLAMA = "http://127.0.0.1:11434/v1"
         ("http://[::1]:8080/", OPENAI, "http://[::1]:8080/v1"),
         ("https://u:p@proxy.test/v1", OPENAI, "https://u:p@proxy.test/v1"),
         ("https://gateway.test/openai", OPENAI, "https://gateway.test/openai"),
-        ("https://gateway.test/v1beta/openai", "", "https://gateway.test/v1beta/openai"),
-        ("https://gateway.test/api/paas/v4", "", "https://gateway.test/api/paas/v4"),
+        ("https://gateway.test/v1beta/openai", OWN, "https://gateway.test/v1beta/openai"),
+        ("https://gateway.test/api/paas/v4", OWN, "https://gateway.test/api/paas/v4"),
         ("https://x.test/v1?api-version=1", OPENAI, "https://x.test/v1?api-version=1"),
         ("https://openrouter.ai", OPENROUTER, OPENROUTER),
         ("https://openrouter.ai/api", OPENROUTER, OPENROUTER),
         ("https://openrouter.ai/api/v1", OPENROUTER, OPENROUTER),
         ("https://api.perplexity.ai/", PERPLEXITY, PERPLEXITY),
         ("https://api.perplexity.ai/chat/completions", PERPLEXITY, PERPLEXITY),
-        ("http://my.server", "", "http://my.server/v1"),
-        ("my.server:9000", "", "http://my.server:9000/v1"),
+        ("http://my.server", OWN, "http://my.server/v1"),
+        ("my.server:9000", OWN, "http://my.server:9000/v1"),
         # What OLLAMA_HOST may be, which the server listens on.
         ("127.0.0.1", OLLAMA, OLLAMA),
         ("0.0.0.0", OLLAMA, OLLAMA),

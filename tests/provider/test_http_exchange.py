@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, T
 
 import pytest
 
+from jpq.conversation.thread import Thread
 from jpq.errors import ErrorKind, StreamError
 from jpq.events.parts import (
     INTERRUPTED,
@@ -22,6 +23,7 @@ from jpq.events.parts import (
 from jpq.provider.base import Decoder, ProviderRequest, ProviderRow
 from jpq.provider.failure import from_error_object
 from jpq.provider.http import HttpExchange, HttpProvider
+from jpq.provider.registry import load_api, resolve
 from jpq.wire.message import HttpRequest, Message
 from tests.support.server import (
     DROP,
@@ -311,6 +313,30 @@ def test_the_status_counts_more_than_the_media_type(exchange: Open) -> None:
     body = b'{"error": {"code": 404, "message": "no such model", "status": "NOT_FOUND"}}'
     with Server(error("404 Not Found", body, "text/event-stream")) as server:
         assert _failure(exchange(server)).kind is ErrorKind.NOT_FOUND
+
+
+@pytest.mark.parametrize("body", [b'{"error": "no such path"}', b"<html>nginx: not found</html>"])
+@pytest.mark.parametrize(
+    "provider, overrides, told",
+    [
+        ("openai", {}, True),
+        ("mine", {"api": "openai-responses"}, True),
+        ("openai", {"api": "openai-chat"}, False),
+        ("groq", {}, False),
+    ],
+)
+def test_a_server_that_may_know_the_chat_api_only(
+    provider: str, overrides: Mapping[str, Any], told: bool, body: bytes
+) -> None:
+    media_type = "text/html" if body[:1] == b"<" else "application/json"
+    with Server(error("404 Not Found", body, media_type)) as server:
+        row = resolve(provider, {"base_url": server.url, **overrides}, {})
+        asked = HttpProvider(row, load_api(row.api), KEY, WAIT_S)
+        failed = _failure(asked.exchange(ProviderRequest("m", Thread("", ()))))
+        asked.close()
+    assert failed.kind is ErrorKind.NOT_FOUND and "base_url" in failed.hint
+    setting = f'jpq config set providers.{provider}.api "openai-chat"'
+    assert (setting in failed.hint) == told
 
 
 def test_an_error_whose_body_is_cut_is_still_that_error(exchange: Open) -> None:

@@ -10,8 +10,9 @@ from typing import Any, Dict
 import pytest
 
 from jpq.config import table
+from jpq.conversation.thread import Message, Thread, ThreadText
 from jpq.errors import ConfigError, ExitCode
-from jpq.provider.base import ModelRef
+from jpq.provider.base import ModelRef, ProviderRequest
 from jpq.provider.registry import APIS, load_api, parse_model, provider_names, resolve
 from jpq.provider.rows import ROWS
 
@@ -88,6 +89,58 @@ def test_a_provider_of_ones_own() -> None:
     assert (row.name, row.api, row.base_url) == ("box", "openai-chat", "http://box:9000/v1")
     assert row.key_env == "BOX_KEY"
     assert provider_names(["box", "openai"])[-1] == "box"
+
+
+CHAT, CLAUDE = "/v1/chat/completions", "/v1/messages"
+STREAM = "/v1beta/models/m:streamGenerateContent?alt=sse"
+
+
+@pytest.mark.parametrize(
+    "api, written, meant",
+    [
+        ("openai-chat", "http://box.test", CHAT),
+        ("openai-chat", "http://box.test/", CHAT),
+        ("openai-chat", "http://box.test/v1", CHAT),
+        ("openai-chat", "http://box.test/v1/", CHAT),
+        ("openai-chat", "http://box.test/v1/chat/completions", CHAT),
+        ("openai-chat", "http://box.test/api/paas/v4/", "/api/paas/v4/chat/completions"),
+        ("openai-responses", "http://box.test", "/v1/responses"),
+        ("openai-responses", "http://box.test/v1/", "/v1/responses"),
+        ("openai-responses", "http://box.test/v1/responses", "/v1/responses"),
+        ("anthropic", "http://box.test", CLAUDE),
+        ("anthropic", "http://box.test/v1/", CLAUDE),
+        ("anthropic", "http://box.test/v1/messages", CLAUDE),
+        ("anthropic", "http://box.test/anthropic", "/anthropic/v1/messages"),
+        ("google", "http://box.test", STREAM),
+        ("google", "http://box.test/", STREAM),
+        ("google", "http://box.test/v1beta/", STREAM),
+        ("google", "http://box.test/v1beta/models", STREAM),
+        ("google", "http://box.test/v1beta/models/m:generateContent", STREAM),
+        ("google", "http://box.test/v1", STREAM.replace("v1beta", "v1")),
+        ("google", "http://box.test/gemini/v1beta", f"/gemini{STREAM}"),
+        ("ollama", "http://box.test", "/api/chat"),
+        ("ollama", "http://box.test/", "/api/chat"),
+        ("ollama", "http://box.test/v1", "/api/chat"),
+        ("ollama", "http://box.test/api", "/api/chat"),
+        ("ollama", "http://box.test/api/chat", "/api/chat"),
+        ("ollama", "http://box.test/ollama/", "/ollama/api/chat"),
+    ],
+)
+@pytest.mark.parametrize("name", ["box", "custom"])
+def test_where_the_requests_for_a_base_url_go(
+    name: str, api: str, written: str, meant: str
+) -> None:
+    row = resolve(name, {"api": api, "base_url": written}, {})
+    request = ProviderRequest("m", Thread("", (Message("user", (ThreadText("Hi"),)),)))
+    assert load_api(api).encode(request, row, None).url == f"http://box.test{meant}"
+
+
+@pytest.mark.parametrize("path", ["/openai/v1", "openai/v1/"])
+def test_the_path_that_every_host_of_a_provider_has(path: str) -> None:
+    overrides = {"api": "openai-chat", "base_url": "mine.test", "quirks": {"base_path": path}}
+    assert resolve("box", overrides, {}).base_url == "https://mine.test/openai/v1"
+    azure = resolve("azure", {}, {"AZURE_OPENAI_ENDPOINT": "https://me.openai.azure.com/"})
+    assert azure.base_url == "https://me.openai.azure.com/openai/v1"
 
 
 @pytest.mark.parametrize(
