@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import sys
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    ContextManager,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from jpq.config.keys import key_store, require_key
 from jpq.config.load import Config
@@ -30,6 +41,7 @@ from jpq.turn.loop import TurnLoop, TurnSettings
 # At the default of 5 ms a busy thread keeps a reader waiting for that long after its data
 # has arrived (measured: 5.2 ms at the default, 0.6 ms at this value).
 SWITCH_INTERVAL_S = 0.0005
+_STDOUT = 1
 # How often a wait for a slow reader looks for a signal.
 _FLUSH_POLL_S = 0.1
 # How long a reader may take over what is left to write when a signal ends the run.
@@ -135,7 +147,8 @@ def run_turn(
         settings=_settings(setup),
         menus=_Menus(lambda: _open_menus(setup, renderer, router)),
     )
-    with router.scope(inbox.post) if router else contextlib.nullcontext():
+    listening = router.scope(inbox.post) if router else contextlib.nullcontext()
+    with _kept_output(setup.menus), listening:
         try:
             outcome = loop.run(requests)
         finally:
@@ -153,6 +166,14 @@ def _open_round(setup: TurnSetup, inbox: Inbox, renderer: Renderer, settle: Sett
         setup.config, setup.toolset, setup.surroundings, inbox, renderer, settle, setup.deadline
     )
     return opened
+
+
+def _kept_output(menus: bool) -> ContextManager[None]:
+    """What makes an answer go on without a hole after a menu, where one can be opened."""
+    if not menus or not os.isatty(_STDOUT):
+        return contextlib.nullcontext()
+    kept: ContextManager[None] = importlib.import_module("jpq.terminal.kept_output").kept_output()
+    return kept
 
 
 class _Menus:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from typing import Any, BinaryIO
+
+_NO_KEY = "\0"  # which no question takes
 
 if sys.platform == "win32":
     import msvcrt
@@ -72,6 +75,10 @@ if sys.platform == "win32":
             """There are no background jobs there."""
             return True
 
+        def keep_output(self, keep: bool) -> bool:
+            """It loses nothing."""
+            return False
+
         def close(self) -> None:
             """Close both files."""
             self._source.close()
@@ -79,8 +86,9 @@ if sys.platform == "win32":
 
         def _read_key(self) -> str:
             key = msvcrt.getwch()
-            if key == "\x03":
-                raise KeyboardInterrupt
+            if key == "\x03":  # no signal while keys are read; whoever handles one gets it
+                signal.raise_signal(signal.SIGINT)
+                return _NO_KEY
             # A special key comes as two characters; as one escape sequence it stays one key.
             return "\x1bO" + msvcrt.getwch() if key in "\x00\xe0" else key
 

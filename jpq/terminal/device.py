@@ -82,6 +82,15 @@ class PosixDevice:
         except OSError:
             return True
 
+    def keep_output(self, keep: bool) -> bool:
+        """Set or clear NOFLSH; False where it was so already."""
+        modes = self.modes()
+        if bool(modes[_LOCAL_FLAGS] & termios.NOFLSH) == keep:
+            return False
+        modes[_LOCAL_FLAGS] ^= termios.NOFLSH
+        self.set_modes(modes)
+        return True
+
     def close(self) -> None:
         """Close the descriptor."""
         os.close(self._fd)

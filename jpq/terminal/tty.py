@@ -53,6 +53,9 @@ class Device(Protocol):
     def in_foreground(self) -> bool:
         """Whether this process may use it, or would be stopped for it."""
 
+    def keep_output(self, keep: bool) -> bool:
+        """Have it show what it was sent although Ctrl+C is pressed; whether that is new."""
+
     def close(self) -> None:
         """Give it back."""
 
@@ -76,7 +79,7 @@ class Terminal:
     @classmethod
     def open(cls) -> Terminal:
         """The process's controlling terminal; OSError when it has none."""
-        return cls(importlib.import_module(_DEVICE).open_device())
+        return cls(open_device())
 
     def __enter__(self) -> Terminal:
         return self
@@ -195,14 +198,20 @@ class Terminal:
         return bool(data)
 
 
+def open_device() -> Device:
+    """The controlling terminal's device; OSError without one."""
+    device: Device = importlib.import_module(_DEVICE).open_device()
+    return device
+
+
 def in_foreground() -> bool:
     """Whether the process may use its terminal; False without one, too."""
     try:
-        device = importlib.import_module(_DEVICE).open_device()
+        device = open_device()
     except OSError:
         return False
     try:
-        return bool(device.in_foreground())
+        return device.in_foreground()
     finally:
         device.close()
 

@@ -51,7 +51,7 @@ def goes_on(act: Act) -> None:
     if act.scene.seen in (b"[x] result mode [?] ", b"[e]dit ", b"Which one?\r\n>"):
         act.child.wait_for(act.scene.seen)  # the question is asked again
     elif act.scene.seen == b"Attempt 2 of":
-        act.child.wait_for(b"\r\x1b[J")
+        act.child.wait_for(b"[?] \r\x1b[J")
     else:
         act.stage.end.set()
         act.stage.let_tools_go()

@@ -148,6 +148,22 @@ def test_what_arrives_behind_a_menu_follows_in_order_and_complete(stage: Stage) 
     assert shown == list(range(3000))
 
 
+def test_the_key_throws_nothing_away_that_the_terminal_has_not_shown(stage: Stage) -> None:
+    lines = [f"line {number}\n\n" for number in range(3000)]
+    script = [*events(*map(delta, lines)), Pause(stage.end), *rest(delta("over"))]
+    with Server(script) as server, stage.start(server) as child:
+        before = child.modes()
+        wait_until(lambda: b"line 2999" in b"".join(stage.files().values()))
+        press(child, STREAMING)
+        child.type(b"c")
+        stage.end.set()
+        assert child.end() == 0
+        assert child.modes() == before
+        output = bytes(child.output).replace(b"^C", b"")
+    shown = [int(each[5:]) for each in output.split(b"\r\n") if each[:5] == b"line "]
+    assert shown == list(range(3000))
+
+
 def test_ctrl_z_in_a_menu_leaves_the_shell_its_terminal(stage: Stage) -> None:
     """Stopped, the modes are those of the shell; after fg the menu is there again, and works."""
     script = [*events(delta("Half")), Pause(stage.end), *rest(delta(" more."))]
@@ -357,7 +373,7 @@ def test_help_explains_each_key(stage: Stage) -> None:
             child.wait_for(b"Half")
             press(child, STREAMING)
             child.type(b"?")
-            child.wait_for(b"ends with 130.\r\n" + MENU)
+            child.wait_for(b"ends with 130.\r\n\r\x1b[J" + MENU)
             child.type(b"s")
             assert child.end() == 0
         stage.end.set()
