@@ -166,6 +166,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._reply(200, b"<html>not for you</html>", {"Content-Type": "text/html"})
         elif name == "stream":
             self._begin_stream()
+            if "garbage" in state.faults:
+                self.wfile.write(b"data: <html>\n\ndata: [1]\n\n: a comment\n\ndata: \xff\n\n")
             token = params["_meta"]["progressToken"]
             progress = {"progressToken": token, "progress": 1}
             self._event({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from typing import Any, List, Optional
@@ -15,6 +16,7 @@ from jpq.mcp.failure import (
     McpClosed,
     McpError,
     McpRefused,
+    McpTimedOut,
     McpUnauthorized,
     McpUnreachable,
 )
@@ -22,7 +24,7 @@ from jpq.mcp.host import Host
 from jpq.mcp.http import HttpTransport
 from jpq.mcp.protocol import Json
 from tests.mcp.http_server import McpServer
-from tests.mcp.test_mcp_stdio import Answering, text
+from tests.mcp.test_mcp_stdio import Answering, Lines, text
 
 WAIT_S = 10.0
 BOTH_ERAS = pytest.mark.parametrize("modern", [True, False], ids=["modern", "legacy"])
@@ -159,3 +161,20 @@ def test_changed_tools_are_asked_for_again() -> None:
             mcp.tools()
         # The change was told before the first list or after it: the list is never kept wrongly.
         assert server.messages("tools/list")
+
+
+def test_a_server_that_never_answers_costs_its_time_and_no_more() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        port = deaf.getsockname()[1]
+        began = time.monotonic()
+        with pytest.raises(McpTimedOut):
+            Client(HttpTransport(f"http://127.0.0.1:{port}/mcp")).connect(timeout_s=0.3)
+    assert time.monotonic() - began < 3
+
+
+@BOTH_ERAS
+def test_events_that_are_no_messages_are_passed_over(modern: bool) -> None:
+    log = Lines()
+    with McpServer(modern, {"garbage"}) as server, client(server, log=log) as mcp:
+        assert text(mcp.call_tool("stream", {}, Call(on_progress=lambda p: None))) == "streamed"
+    log.wait_for("an event that is no message")
