@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from typing import List
+from typing import Dict, List
 
 from bench import (
     conversations,
@@ -21,9 +21,20 @@ from bench import (
     startup,
     throughput,
     tools,
+    writers,
 )
 from bench.compare import Row
 from bench.process import Failed, environment
+
+
+def _durability(environ: Dict[str, str], count: int = durability.KILLS) -> List[Row]:
+    """Kills, and a fifth as many rounds of two writers and of a full disk."""
+    return [
+        *durability.measure(environ, count),
+        *writers.measure_writers(environ, count // 5),
+        *writers.measure_full_disk(environ, count // 5),
+    ]
+
 
 BENCHMARKS = {
     "startup": startup.measure,
@@ -35,7 +46,7 @@ BENCHMARKS = {
     "decoders": decoders.measure,
     "conversations": conversations.measure,
     "tools": tools.measure,
-    "durability": durability.measure,
+    "durability": _durability,
 }
 # Runs only when it is named: it takes minutes, and what it finds does not depend on the machine.
 BY_NAME_ONLY = ("durability",)

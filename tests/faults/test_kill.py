@@ -1,6 +1,6 @@
 """A jpq that streams is killed at a random moment, and nothing that was shown is lost.
 
-``python -m bench durability`` does the same two hundred times.
+``python -m bench durability`` does the same five hundred times.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Dict
 
 import pytest
 
-from bench import durability
+from bench import durability, kill_plan
 from jpq.conversation.event import AssistantMessage, ChatRequest, Draft
 from jpq.store.library import Library
 from tests.support.ptys import environment, jpq, run
 
 # Enough of them to see every scenario, moment and channel (tested below).
-SEEDS = range(16)
+SEEDS = range(20)
 
 
 @pytest.fixture
@@ -40,15 +40,15 @@ def workspace(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_kill_loses_nothing(seed: int, environ: Dict[str, str], workspace: str) -> None:
-    plan = durability.plan(seed)
+    plan = kill_plan.plan(seed)
     print(plan)
     assert durability.kill_once(plan, environ, workspace).problems == []
 
 
 def test_the_seeds_cover_what_there_is() -> None:
-    plans = [durability.plan(seed) for seed in SEEDS]
-    assert {plan.scenario for plan in plans} == set(durability.SCENARIOS)
-    assert {plan.moment for plan in plans} == set(durability.MOMENTS)
+    plans = [kill_plan.plan(seed) for seed in SEEDS]
+    assert {plan.scenario for plan in plans} == set(kill_plan.SCENARIOS)
+    assert {plan.moment for plan in plans} == set(kill_plan.MOMENTS)
     assert {(plan.terminal, plan.goes_on) for plan in plans} == {
         (terminal, goes_on) for terminal in (False, True) for goes_on in (False, True)
     }
