@@ -68,14 +68,15 @@ def _rows(row: ProviderRow, found: Optional[KeptList]) -> List[Dict[str, Any]]:
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(found.fetched_at))
     rows: List[Dict[str, Any]] = []
     for model in found.models:
-        window = f"{model.context_window} tokens of context, " if model.context_window else ""
+        told = [f"{model.context_window} tokens of context"] if model.context_window else []
         rows.append(
             {
                 "model": f"{row.name}/{model.id}",
                 "provider": row.name,
                 "status": "offered",
-                "note": window + listed,
+                "note": ", ".join([*told, *model.abilities, listed]),
                 "context_window": model.context_window,
+                "abilities": list(model.abilities),
                 "fetched_at": when,
             }
         )

@@ -1,7 +1,7 @@
 """Asks a provider which models it has: one GET, whose shape is a row of data for each API.
 
-Facts are from the pages "List models" of OpenAI's, Anthropic's, OpenRouter's, Groq's,
-Mistral's and Ollama's references and "models.list" of Google's.
+Facts are from the pages "List models" of OpenAI's, Anthropic's, Groq's, Mistral's and Ollama's
+references, "Models" of OpenRouter's documentation and "models.list" of Google's reference.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Listing(NamedTuple):
 
     ``url`` makes the URL from the base URL and ``query`` is added to it; ``entries`` is
     the field with the list and ``id`` that with a model's name, without ``prefix``.
-    ``windows`` are the fields that may hold its context window. Where an entry has the
+    ``windows`` are the fields that may hold its context window. ``abilities`` has, for each
+    of RemoteModel's, the places that may tell of it: ``a.b`` is the field b of the table a,
+    which must be true, and ``a.b=c`` a list there, which must have c. Where an entry has the
     field ``methods``, ``wanted`` must be in it.
     """
 
@@ -41,6 +43,7 @@ class Listing(NamedTuple):
     entries: str = "data"
     id: str = "id"
     windows: Tuple[str, ...] = ()
+    abilities: Mapping[str, Tuple[str, ...]] = {}
     query: str = ""
     prefix: str = ""
     methods: str = ""
@@ -65,6 +68,13 @@ _OPENAI = Listing(
     _openai_url,
     # OpenRouter and Together, Groq, Mistral, vLLM
     windows=("context_length", "context_window", "max_context_length", "max_model_len"),
+    # OpenRouter, Mistral
+    abilities={
+        "images": ("architecture.input_modalities=image", "capabilities.vision"),
+        "pdf": ("architecture.input_modalities=file",),
+        "tools": ("supported_parameters=tools", "capabilities.function_calling"),
+        "reasoning": ("supported_parameters=reasoning",),
+    },
 )
 LISTINGS: Mapping[str, Listing] = {
     "openai-chat": _OPENAI,
@@ -72,6 +82,11 @@ LISTINGS: Mapping[str, Listing] = {
     "anthropic": Listing(
         _anthropic_url,
         windows=("max_input_tokens",),
+        abilities={
+            "images": ("capabilities.image_input.supported",),
+            "pdf": ("capabilities.pdf_input.supported",),
+            "reasoning": ("capabilities.thinking.supported",),
+        },
         query="limit=1000",
         key_header="x-api-key",
         headers={"anthropic-version": VERSION},
@@ -81,6 +96,7 @@ LISTINGS: Mapping[str, Listing] = {
         entries="models",
         id="name",
         windows=("inputTokenLimit",),
+        abilities={"reasoning": ("thinking",)},
         query="pageSize=1000",
         prefix="models/",
         methods="supportedGenerationMethods",
@@ -111,11 +127,12 @@ def fetch_models(
     request = _request(listing, row, key)
     where = f"{row.name}, {shown(request.url)}"
     try:
-        models = dict(_models(listing, _fetched(request, row, transport, where, timeout_s), where))
+        reply = _fetched(request, row, transport, where, timeout_s)
+        models = {model.id: model for model in _models(listing, reply, where)}
     except StreamError as error:
         mask_error(error, secrets_of(request, key))
         raise
-    return [RemoteModel(name, models[name]) for name in sorted(models)]
+    return [models[name] for name in sorted(models)]
 
 
 def _request(listing: Listing, row: ProviderRow, key: Optional[str]) -> HttpRequest:
@@ -145,7 +162,7 @@ def _fetched(
         raise _no_list(where, html_summary(text)) from error
 
 
-def _models(listing: Listing, value: Any, where: str) -> Iterator[Tuple[str, Optional[int]]]:
+def _models(listing: Listing, value: Any, where: str) -> Iterator[RemoteModel]:
     # Together sends the list without an object around it.
     entries = value.get(listing.entries) if isinstance(value, dict) else value
     if entries is None and isinstance(value, dict) and listing.entries in value:
@@ -163,7 +180,22 @@ def _models(listing: Listing, value: Any, where: str) -> Iterator[Tuple[str, Opt
             name = name[len(listing.prefix) :]
         if name:
             windows = (_tokens(entry.get(field)) for field in listing.windows)
-            yield name, next((window for window in windows if window), None)
+            window = next((window for window in windows if window), None)
+            yield RemoteModel(name, window, tuple(_abilities(listing, entry)))
+
+
+def _abilities(listing: Listing, entry: Any) -> Iterator[str]:
+    for ability, places in listing.abilities.items():
+        if any(_tells(entry, place) for place in places):
+            yield ability
+
+
+def _tells(entry: Any, place: str) -> bool:
+    path, _, member = place.partition("=")
+    value = entry
+    for field in path.split("."):
+        value = value.get(field) if isinstance(value, dict) else None
+    return isinstance(value, list) and member in value if member else value is True
 
 
 def _tokens(value: Any) -> Optional[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple, Optional, Sequence, Tuple
 from urllib.parse import quote
 
 from jpq.config.files import read_text, write_private
@@ -19,10 +19,15 @@ _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 
 
 class RemoteModel(NamedTuple):
-    """A model that a provider offers; ``context_window`` is in tokens, None if it is not told."""
+    """A model that a provider offers.
+
+    ``context_window`` is in tokens, None if it is not told. ``abilities`` are those that the
+    provider says the model has: ``images``, ``pdf``, ``tools``, ``reasoning``.
+    """
 
     id: str
     context_window: Optional[int] = None
+    abilities: Tuple[str, ...] = ()
 
 
 class KeptList(NamedTuple):
@@ -48,10 +53,15 @@ def kept(cache: str, row: ProviderRow) -> Optional[KeptList]:
         value = json.loads(read_text(_path(cache, row)) or "null")
         if value["base_url"] != row.base_url:
             return None
-        models = tuple(RemoteModel(str(m["id"]), m["context_window"]) for m in value["models"])
+        models = tuple(_model(each) for each in value["models"])
         return KeptList(models, float(value["fetched_at"]))
-    except (ConfigError, ValueError, TypeError, KeyError, RecursionError):
+    except (ConfigError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def _model(value: Any) -> RemoteModel:
+    abilities = tuple(str(ability) for ability in value.get("abilities", ()))
+    return RemoteModel(str(value["id"]), value["context_window"], abilities)
 
 
 def age_words(seconds: float) -> str:

@@ -16,7 +16,8 @@ from jpq.config.paths import find_paths
 from jpq.errors import ConfigError, DeniedError, StreamError
 from tests.support.server import LAST_CHUNK, Server, chunk, error, head
 
-LIST = {"data": [{"id": "m-large", "context_length": 32768}, {"id": "m-small"}]}
+ABLE = {"capabilities": {"vision": True, "function_calling": True, "completion_fim": False}}
+LIST = {"data": [{"id": "m-large", "context_length": 32768, **ABLE}, {"id": "m-small"}]}
 
 
 class Shell:
@@ -51,7 +52,7 @@ def test_a_list_is_fetched_shown_and_kept(models: Shell) -> None:
         models.environ["OPENAI_BASE_URL"] = server.url
         shown = models("ls", "--provider", "openai", "--remote")
         assert shown.splitlines() == [
-            "openai/m-large  offered  32768 tokens of context, listed just now",
+            "openai/m-large  offered  32768 tokens of context, images, tools, listed just now",
             "openai/m-small  offered  listed just now",
         ]
         assert models.err == ""
@@ -64,9 +65,10 @@ def test_for_programs_it_is_json(models: Shell) -> None:
     with Server(answer(LIST)) as server:
         models.environ["OPENAI_BASE_URL"] = server.url
         rows = json.loads(models("ls", "--provider", "openai", "--remote", "--format", "json"))
-    assert [(r["model"], r["provider"], r["context_window"]) for r in rows] == [
-        ("openai/m-large", "openai", 32768),
-        ("openai/m-small", "openai", None),
+    fields = ("model", "provider", "context_window", "abilities")
+    assert [tuple(row[field] for field in fields) for row in rows] == [
+        ("openai/m-large", "openai", 32768, ["images", "tools"]),
+        ("openai/m-small", "openai", None, []),
     ]
     assert time.strptime(rows[0]["fetched_at"], "%Y-%m-%dT%H:%M:%SZ")
 

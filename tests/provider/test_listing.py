@@ -86,6 +86,42 @@ def test_each_api_lists_its_models_in_its_own_way(
     assert ("anthropic-version" in sent) == (name == "anthropic")
 
 
+OPENROUTER_MODEL = {
+    "id": "x",
+    "architecture": {"input_modalities": ["text", "image", "file"], "modality": "text->text"},
+    "supported_parameters": ["tools", "tool_choice", "reasoning", "temperature"],
+}
+MISTRAL_MODEL = {"id": "x", "capabilities": {"vision": True, "function_calling": False}}
+ANTHROPIC_MODEL = {
+    "id": "x",
+    "capabilities": {
+        "image_input": {"supported": True},
+        "pdf_input": {"supported": False},
+        "thinking": {"supported": True, "types": {"enabled": {"supported": True}}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "name, entry, abilities",
+    [
+        ("openrouter", OPENROUTER_MODEL, ("images", "pdf", "tools", "reasoning")),
+        ("mistral", MISTRAL_MODEL, ("images",)),
+        ("anthropic", ANTHROPIC_MODEL, ("images", "reasoning")),
+        ("anthropic", {"id": "x", "capabilities": None}, ()),
+        ("google", {"name": "models/x", "thinking": True}, ("reasoning",)),
+        ("openai", {"id": "x", "architecture": "MoE", "supported_parameters": 3}, ()),
+        ("openai", {"id": "x", "capabilities": ["vision"], "supported_parameters": {}}, ()),
+        ("ollama", {"name": "x", "capabilities": {"vision": True}}, ()),
+    ],
+)
+def test_what_a_model_is_said_to_be_able_to(
+    transport: Transport, name: str, entry: Any, abilities: Any
+) -> None:
+    listed = {LISTINGS[resolve(name, {}, {}).api].entries: [entry]}
+    assert asked(transport, name, listed)[0] == [RemoteModel("x", None, abilities)]
+
+
 def test_a_gateway_without_a_version_in_its_url_is_asked_where_it_is(transport: Transport) -> None:
     with Server(answer(ANTHROPIC)) as server:
         base = f"http://127.0.0.1:{server.port}/gate"
@@ -167,7 +203,7 @@ def test_every_wire_api_has_a_list() -> None:
 # What is kept
 
 ROW = ProviderRow("acme/x", "openai-chat", "http://a.test/v1")
-MODELS = (RemoteModel("a", 8192), RemoteModel("b"))
+MODELS = (RemoteModel("a", 8192, ("images", "tools")), RemoteModel("b"))
 
 
 @pytest.fixture
