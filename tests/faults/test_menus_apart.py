@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -64,6 +65,32 @@ def status(stage: Stage) -> str:
 
 def words(count: int, of: str = "word") -> List[str]:
     return [f"{of}{number} " for number in range(count)]
+
+
+def test_while_the_connection_is_made(stage: Stage) -> None:
+    """The listener's queue is full, so the connection is neither made nor refused."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(listener.getsockname())
+        url = f"providers.custom.base_url=http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        command = jpq("-m", "custom/test", "--set", url, "-v", "go")
+        child = stack.enter_context(Child(command, stage.environ, stage.folder, terminal=True))
+        child.wait_for(b"conversation ")
+        press(child, STREAMING)
+        child.type(b"r")
+        child.wait_for(b"Your reply")
+        child.type(b"Then this\n")
+        wait_until(lambda: stage.saved is not None and len(stage.saved.stream.entries) == 3)
+        press(child, STREAMING)
+        child.type(b"s")
+        assert child.end() == 0
+    assert stage.saved is not None
+    check_next_turn(stage.saved)
 
 
 def test_abort_leaves_an_older_conversation_byte_for_byte(stage: Stage) -> None:
