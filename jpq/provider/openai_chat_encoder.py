@@ -150,13 +150,15 @@ class _ReasoningRule:
     """Which reasoning goes back with which assistant message; none does by default.
 
     The quirk ``reasoning_field`` names the field it goes in, ``reasoning_turns`` says
-    whether that is done in the current turn only (``last``) or in every one (``all``).
+    whether that is done in the current turn only (``last``) or in every one (``all``), and
+    ``reasoning_always`` whether the field must be there even where there is none.
     Reasoning goes back to the provider and model that made it and to no other.
     """
 
     def __init__(self, thread: Thread, row: ProviderRow, model: str) -> None:
         self._field = row.quirks.get("reasoning_field")
         self._maker = Origin(row.name, model)
+        self._always = bool(row.quirks.get("reasoning_always", False))
         self._first = 0
         if row.quirks.get("reasoning_turns", "last") != "all":
             asked = [
@@ -176,7 +178,7 @@ class _ReasoningRule:
         else:
             texts = (block.text for block in mine if isinstance(block, ThreadReasoning))
             value = "\n\n".join(text for text in texts if text)
-        return {str(self._field): value} if value else {}
+        return {str(self._field): value} if value or self._always else {}
 
     def _is_mine(self, block: ThreadBlock) -> bool:
         return isinstance(block, (ThreadReasoning, ThreadOpaque)) and block.origin == self._maker

@@ -102,7 +102,12 @@ ROWS: Tuple[ProviderRow, ...] = (
         "https://api.deepseek.com/v1",
         base_url_env="DEEPSEEK_BASE_URL",
         key_env="DEEPSEEK_API_KEY",
-        quirks={"reasoning_field": "reasoning_content", "text_only": True},
+        quirks={
+            "reasoning_field": "reasoning_content",
+            "reasoning_turns": "all",
+            "reasoning_always": True,
+            "text_only": True,
+        },
     ),
     ProviderRow(
         "groq",

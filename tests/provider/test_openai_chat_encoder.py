@@ -24,6 +24,7 @@ from jpq.errors import ConfigError
 from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.openai_chat import encode, make_decoder
 from jpq.provider.openai_chat_encoder import CONTINUE
+from jpq.provider.registry import resolve
 from jpq.wire.message import HttpRequest
 from tests.support import corpus
 from tests.support.decoding import decode
@@ -139,6 +140,12 @@ def test_a_tool_turn() -> None:
     assert body["tool_choice"] == {"type": "function", "function": {"name": "greet"}}
 
 
+def test_a_strict_tool_says_so() -> None:
+    loose, strict = ToolDefinition("now", "", {}), ToolDefinition("then", "", {}, True)
+    tools = send(QUESTION, tools=(loose, strict)).body["tools"]
+    assert [tool["function"].get("strict") for tool in tools] == [None, True]
+
+
 @pytest.mark.parametrize("choice", ["auto", "required", "none"])
 def test_tool_choice(choice: str) -> None:
     tool = ToolDefinition("now", "", {})
@@ -230,6 +237,14 @@ def test_reasoning_goes_back_in_the_current_turn_only_unless_all_are_asked_for()
     wants_all = row(reasoning_field="reasoning_content", reasoning_turns="all")
     sent = sent_messages(*thread, to=wants_all)
     assert [m["reasoning_content"] for m in sent if m["role"] == "assistant"] == ["hm"] * 3
+
+
+def test_deepseek_gets_the_field_with_every_answer_whoever_made_it() -> None:
+    mine = SIGNED._replace(origin=Origin("deepseek", "m1"))
+    thread = (*tool_turn(mine), assistant(ThreadText("Done.")), *tool_turn(SIGNED))
+    sent = sent_messages(*thread, to=resolve("deepseek", {}, {}))
+    fields = [message["reasoning_content"] for message in sent if message["role"] == "assistant"]
+    assert fields == ["hm", "", ""]
 
 
 def test_signatures_beside_a_call_go_back_with_it() -> None:
