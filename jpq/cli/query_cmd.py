@@ -130,7 +130,12 @@ def _offer_compaction(
     if args.quiet or not (too_long or limit):
         return
     module = importlib.import_module("jpq.cli.conversation_offer")  # of no use to most turns
-    line = module.compaction_offer(query.journal, too_long, limit)
+    line = module.compaction_offer(
+        query.journal,
+        too_long,
+        limit,
+        lambda: module.context_window(query.model, query.config, env.paths.cache, env.environ),
+    )
     if line:
         env.tell(PREFIX + line)
 

@@ -116,8 +116,9 @@ ROWS: Tuple[Row, ...] = (
         help="With prompt words given: wait for the first byte of a pipe."),
     Row("conversation.lock_wait_s", NUMBER, 10.0, unit="s", bound=NOT_NEGATIVE,
         help="Wait for a conversation that another process is using."),
-    Row("conversation.compact_at", NUMBER, None, unit="tokens", bound=POSITIVE,
-        help="Summarise older turns once the conversation is longer; unset: never."),
+    Row("conversation.compact_at", NUMBER, None, unit="tokens or share", bound=POSITIVE,
+        help="Offer to compact a conversation that is longer. Up to 1: that share of the model's "
+             "context window, where it is known."),
     # Tools
     Row("tools.workers", INTEGER, 8, bound=POSITIVE,
         help="How many tools run at the same time."),

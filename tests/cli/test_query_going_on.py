@@ -11,6 +11,8 @@ from typing import Any, Dict, List
 
 import pytest
 
+from jpq.provider.listing_cache import RemoteModel, keep
+from jpq.provider.registry import resolve
 from tests.support.programs import Ran, conversations, entries, environment, jpq, model_at, shell
 from tests.support.ptys import Child
 from tests.support.ptys import jpq as jpq_words
@@ -158,6 +160,24 @@ def test_a_long_conversation_offers_to_be_compacted(home: Home) -> None:
         (line,) = home.run(*model_at(server), *limit, "-c", "q2").told
         assert "conversation.compact_at is 100" in line and "jpq conversation compact " in line
         assert home.run(*model_at(server), *limit, "-q", "-c", "q3").told == []
+
+
+def test_the_limit_may_be_a_share_of_the_context_window(home: Home) -> None:
+    """Which is known from the list of models that was asked for last."""
+    with Server(*([answer("A1 " * 200)] * 4)) as server:
+        options = [*model_at(server), "--set", "conversation.compact_at=0.5"]
+        home.run(*options, "q1")
+        assert home.run(*options, "-c", "q2").told == [], "the window is not known"
+        _keep_window(home, server, 100_000)
+        assert home.run(*options, "-c", "q3").told == []
+        _keep_window(home, server, 500)
+        (line,) = home.run(*options, "-c", "q4").told
+    assert "conversation.compact_at is 0.5 of the model's 500" in line
+
+
+def _keep_window(home: Home, server: Server, tokens: int) -> None:
+    row = resolve("custom", {"base_url": server.url}, home.environ)
+    keep(os.path.join(home.environ["JPQ_HOME"], "cache"), row, [RemoteModel("test", tokens)], 0.0)
 
 
 def test_a_conversation_that_cannot_be_written_is_answered_all_the_same(home: Home) -> None:
