@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from typing import Any, Iterable, List, Mapping
 
 from jpq.cli.environment import Environment
+from jpq.cli.json_text import to_json
 from jpq.config.check import checked_value
 from jpq.config.files import decoded, read_text, write_private
 from jpq.config.load import Config, check_model, load_config
@@ -61,7 +61,7 @@ def _show(args: argparse.Namespace, env: Environment) -> None:
         for name, value, source in config.settings()
     ]
     if args.format == "json":
-        env.out(json.dumps(rows, indent=2, ensure_ascii=False, default=str) + "\n")
+        env.out(to_json(rows))
         return
     settings = [f"{row['key']} = {to_toml(row['value'])}" for row in rows]
     width = min(44, max(map(len, settings)))

@@ -6,8 +6,9 @@ import argparse
 import time
 from typing import List
 
-from jpq.cli.conversation_cmd import chosen, to_json
+from jpq.cli.conversation_cmd import chosen
 from jpq.cli.environment import Environment
+from jpq.cli.json_text import to_json
 from jpq.conversation.identity import utc_timestamp
 from jpq.errors import BadInputError, ConversationBusyError
 from jpq.render.sanitize import sanitize

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
-from typing import Any, Optional
+from typing import Optional
 
 from jpq.cli.environment import Environment
 from jpq.errors import BadInputError
@@ -50,11 +49,6 @@ def chosen(text: Optional[str], env: Environment, library: Library) -> str:
             hint="See those of every workspace with: jpq conversation ls",
         )
     return last
-
-
-def to_json(value: Any) -> str:
-    """``value`` for programs, and for people who look."""
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
 def is_terminal(env: Environment) -> bool:

@@ -6,8 +6,9 @@ import argparse
 import importlib
 from typing import Any, Dict, Optional
 
-from jpq.cli.conversation_cmd import chosen, to_json
+from jpq.cli.conversation_cmd import chosen
 from jpq.cli.environment import Environment
+from jpq.cli.json_text import to_json
 from jpq.config.load import Config, load_config
 from jpq.conversation.compaction import (
     EXPECTED_SUMMARY_TOKENS,

@@ -6,10 +6,11 @@ import argparse
 import os
 from typing import List
 
-from jpq.cli.conversation_cmd import chosen
+from jpq.cli.conversation_cmd import chosen, is_terminal
 from jpq.cli.conversation_show import formatted
 from jpq.cli.environment import Environment
 from jpq.errors import UsageError
+from jpq.render.sanitize import VISUALIZE, sanitize
 from jpq.store.bundle import write_bundle
 from jpq.store.files import replace_file, write_error
 from jpq.store.library import Library
@@ -39,7 +40,7 @@ def export(args: argparse.Namespace, env: Environment, library: Library) -> int:
         parts.append(_encoded(saved, args.format))
     data = b"".join(parts)
     if args.output is None:
-        env.out_bytes(data)
+        _write(data, env)
         return 0
     path = os.path.join(env.cwd, os.path.expanduser(args.output))
     try:
@@ -48,6 +49,13 @@ def export(args: argparse.Namespace, env: Environment, library: Library) -> int:
         raise write_error("export", error, path) from error
     env.tell(f"jpq: {len(ids)} exported to {path}")
     return 0
+
+
+def _write(data: bytes, env: Environment) -> None:
+    if is_terminal(env):
+        env.out(sanitize(data.decode("utf-8", "replace"), VISUALIZE))
+    else:
+        env.out_bytes(data)
 
 
 def _encoded(saved: SavedConversation, format: str) -> bytes:

@@ -6,8 +6,8 @@ import argparse
 import os
 from typing import List
 
-from jpq.cli.conversation_cmd import to_json
 from jpq.cli.environment import Environment
+from jpq.cli.json_text import to_json
 from jpq.store.importing import incoming, sources, take_in
 from jpq.store.library import Library
 

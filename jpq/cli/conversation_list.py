@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any, Callable, Dict, List, Sequence
 
-from jpq.cli.conversation_cmd import to_json
 from jpq.cli.environment import Environment
+from jpq.cli.json_text import to_json
 from jpq.render.sanitize import sanitize
 from jpq.store.library import Library
 from jpq.store.summary import Summary

@@ -6,8 +6,9 @@ import argparse
 import os
 from typing import Any, Dict, List, Optional, Sequence
 
-from jpq.cli.conversation_cmd import chosen, to_json
+from jpq.cli.conversation_cmd import chosen
 from jpq.cli.environment import Environment
+from jpq.cli.json_text import to_json
 from jpq.render.sanitize import VISUALIZE, sanitize
 from jpq.store.library import Library
 from jpq.store.repair import FileRepair, plan_repair, write_repair

@@ -38,7 +38,7 @@ def replay_chosen(args: argparse.Namespace, env: Environment) -> bool:
     saved = library.read(chosen(args.resume, env, library))
     replay(saved.stream, env)
     if args.words or args.edit or args.retry:
-        env.out("\n")
+        env.out_styled("\n")
         return False
     return True
 
@@ -61,13 +61,15 @@ def replay(stream: ConversationStream, env: Environment) -> None:
         sanitize=config["style.sanitize"], wrap=config["style.wrap"], environ=env.environ
     )
     for number, region in enumerate(regions(stream.entries)):
-        env.out(("\n" if number else "") + _styled(f"{region.speaker}:", BOLD, caps) + "\n")
+        env.out_styled(
+            ("\n" if number else "") + _styled(f"{sanitize(region.speaker)}:", BOLD, caps) + "\n"
+        )
         if region.speaker in _WRITTEN and caps.stdout.terminal:
             _show(region, env, caps, options)
         elif caps.stdout.terminal:
-            env.out(_styled(sanitize(region.text).rstrip("\n"), DIM, caps) + "\n")
+            env.out_styled(_styled(sanitize(region.text).rstrip("\n"), DIM, caps) + "\n")
         else:
-            env.out(region.text.rstrip("\n") + "\n")
+            env.out_styled(region.text.rstrip("\n") + "\n")
 
 
 def _show(region: Region, env: Environment, caps: Caps, options: ViewOptions) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from jpq.cli.conversation_cmd import chosen, is_terminal, to_json
+from jpq.cli.conversation_cmd import chosen, is_terminal
 from jpq.cli.conversation_text import (
     as_json,
     as_json_lines,
@@ -14,6 +14,7 @@ from jpq.cli.conversation_text import (
     last_turns,
 )
 from jpq.cli.environment import Environment
+from jpq.cli.json_text import to_json
 from jpq.render.sanitize import sanitize
 from jpq.store.library import Library
 from jpq.store.reading import SavedConversation

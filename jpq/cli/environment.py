@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import BinaryIO, Mapping, Optional
@@ -51,8 +52,15 @@ class Environment:
     def out(self, text: str) -> None:
         """Write ``text`` to stdout as UTF-8 or the locale's encoding, replacing what it lacks.
 
+        Nothing in it drives a terminal: names and descriptions come from other people.
         Raises BrokenPipeError when its reader is gone, else WriteError.
         """
+        if self.stdout is not None and self.stdout.isatty():
+            text = _harmless(text)
+        self.out_styled(text)
+
+    def out_styled(self, text: str) -> None:
+        """Like ``out``, for text whose control sequences are our own."""
         try:
             _write(self.stdout, sys.stdout, text)
         except BrokenPipeError:
@@ -72,8 +80,11 @@ class Environment:
             raise WriteError(f"Cannot write to stdout: {error.strerror}.") from error
 
     def tell(self, text: str) -> None:
-        """Write a line to stderr; when nobody can read it, it is lost."""
-        self.tell_raw(text + "\n")
+        """Write a line to stderr, without what could drive a terminal, such as in a file's name.
+
+        When nobody can read it, it is lost.
+        """
+        self.tell_raw(_harmless(text) + "\n")
 
     def tell_raw(self, text: str) -> None:
         """Write ``text`` to stderr as it is, without a line end."""
@@ -81,6 +92,13 @@ class Environment:
             _write(self.stderr, sys.stderr, text)
         except OSError:
             pass  # a closed stderr must not hide how the run ended
+
+
+def _harmless(text: str) -> str:
+    if all(line.isprintable() for line in text.split("\n")):
+        return text
+    # Rare, and costly for a command that has nothing to say.
+    return str(importlib.import_module("jpq.render.sanitize").sanitize(text))
 
 
 def _binary(stream: object) -> Optional[BinaryIO]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from jpq.cli.environment import Environment
+from jpq.cli.json_text import to_json
 from jpq.cli.mcp_import import import_servers
 from jpq.cli.mcp_use import (
     name_and_rest,
@@ -46,7 +46,7 @@ def _list(args: argparse.Namespace, env: Environment, config: Config) -> int:
     with running_servers(settings, env) as servers:
         rows = [_row(server) for server in servers]
     if args.format == "json":
-        env.out(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
+        env.out(to_json(rows))
         return int(ExitCode.OK)
     if not rows:
         env.tell(
@@ -87,7 +87,7 @@ def _check(args: argparse.Namespace, env: Environment, config: Config) -> int:
             "instructions": said.instructions,
         }
     if args.format == "json":
-        env.out(json.dumps(row, indent=2, ensure_ascii=False) + "\n")
+        env.out(to_json(row))
         return int(ExitCode.OK)
     about = f"{said.info.get('title') or said.info.get('name')} {said.info.get('version', '')}"
     env.out(f"{server.name}: {one_line(about.strip())}, MCP {said.version}\n")

@@ -53,9 +53,9 @@ def run(args: argparse.Namespace, env: Environment) -> int:
         try:
             _copy(source, formatter, env)
         except BaseException:
-            env.out(formatter.suspend())  # no colour stays behind
+            env.out_styled(formatter.suspend())  # no colour stays behind
             raise
-    env.out(formatter.close())
+    env.out_styled(formatter.close())
     return int(ExitCode.OK)
 
 
@@ -99,13 +99,13 @@ def _copy(source: BinaryIO, formatter: Formatter, env: Environment) -> None:
     decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
     while True:
         if not _is_ready(source, formatter.tick()):
-            env.out(formatter.release())
+            env.out_styled(formatter.release())
             continue
         try:
             data = source.read1(_READ_SIZE)  # type: ignore[attr-defined]
         except OSError as error:
             raise BadInputError(f"Cannot read on: {error.strerror}.") from error
-        env.out(formatter.feed(decoder.decode(data, final=not data)))
+        env.out_styled(formatter.feed(decoder.decode(data, final=not data)))
         if not data:
             return
 

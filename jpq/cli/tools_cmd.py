@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from typing import Any, Dict, List, Optional
 
 from jpq.cli.environment import Environment
+from jpq.cli.json_text import to_json
 from jpq.cli.tools_run import run_call
 from jpq.config.load import Config, load_config
 from jpq.errors import BadInputError, ExitCode
@@ -38,7 +38,7 @@ def _list(args: argparse.Namespace, env: Environment, config: Config) -> int:
         if name not in tools
     ]
     if args.format == "json":
-        env.out(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
+        env.out(to_json(rows))
         return int(ExitCode.OK)
     width = max(len(row["name"]) for row in rows)
     for row in rows:
@@ -71,14 +71,14 @@ def _show(args: argparse.Namespace, env: Environment, config: Config) -> int:
         "last_conversation": own,
     }
     if args.format == "json":
-        env.out(json.dumps(row, indent=2, ensure_ascii=False) + "\n")
+        env.out(to_json(row))
         return int(ExitCode.OK)
     lines = [f"{spec.name}  ({spec.source})", *spec.description.strip().split("\n"), ""]
     lines += [f"run               {spec.run}", f"result            {spec.result}"]
     lines += [f"timeout           {spec.timeout_s:g} s"]
     lines += [f"longest output    {spec.max_output_bytes} bytes"]
     lines += [f"last conversation {key} = {value}" for key, value in own.items()]
-    lines += ["", json.dumps(spec.parameters, indent=2, ensure_ascii=False)]
+    lines += ["", to_json(spec.parameters).rstrip()]
     env.out("\n".join(lines) + "\n")
     return int(ExitCode.OK)
 
