@@ -4,7 +4,7 @@ Each class is one ``type`` of entry in ``events.jsonl``. A provider's opaque dat
 the entry's ``metadata`` beside the provider and model that made it.
 """
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
 

@@ -1,6 +1,6 @@
 """Thread: the view of a conversation that a provider is sent."""
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 import json
 from collections import deque

@@ -10,7 +10,7 @@ The field ``index`` hides ``tuple.index``, which nobody calls on these values; h
 type comments.
 """
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 

@@ -1,6 +1,6 @@
 """Transcript: folds stream events into what the model said, usable at any moment."""
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 

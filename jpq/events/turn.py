@@ -6,7 +6,7 @@ field ``index`` hides ``tuple.index``, which nobody calls on these values; hence
 comments.
 """
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 from typing import Any, Mapping, NamedTuple, Optional, Union
 

@@ -1,6 +1,6 @@
 """Token counts as a provider reported them."""
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 from typing import Dict, Iterable, NamedTuple, Optional
 
@@ -14,7 +14,7 @@ class Usage(NamedTuple):
     cache_read_tokens: Optional[int] = None
     cache_write_tokens: Optional[int] = None
 
-    def merged(self, later: Usage) -> Usage:
+    def merged(self, later: "Usage") -> "Usage":
         """Field by field, the later report where it has a value.
 
         Providers repeat cumulative counts, so reports of one cycle replace and never add.

@@ -1,6 +1,6 @@
 """What each output channel can do, as a pure function of the environment and a few facts."""
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 import codecs
 import importlib
