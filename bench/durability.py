@@ -18,7 +18,7 @@ from typing import Any, Dict, List, NamedTuple
 from bench.compare import Row
 from bench.kill_plan import TOOL, WORDS, Plan, plan, scripts, word_numbers, words
 from jpq.store.library import Library
-from tests.support.ptys import Child, jpq, run
+from tests.support.ptys import Child, jpq, nothing_ignored, run
 from tests.support.server import Server, answer
 
 KILLS = 500
@@ -201,7 +201,7 @@ def measure(environ: Dict[str, str], count: int = KILLS) -> List[Row]:
         shutil.rmtree(folder)
         return report
 
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    with nothing_ignored(), concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         reports = list(pool.map(report_of, range(count)))
     shown = sum(report.shown for report in reports)
     saved = sum(report.saved for report in reports)

@@ -7,31 +7,19 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
-import signal
 import sys
 from pathlib import Path
-from typing import Dict, Iterator, Tuple
+from typing import Dict, Tuple
 
 import pytest
 
 from tests.support.faults import FAULTS, MOMENTS, WORDS, Outcome, play
+from tests.support.ptys import nothing_ignored
 
 PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "reliability.md")
 BEGIN, END = "<!-- faults -->\n", "<!-- /faults -->"
 AT_ONCE = 6
 Outcomes = Dict[Tuple[str, str], Outcome]
-
-
-@pytest.fixture(autouse=True)
-def nothing_ignored() -> Iterator[None]:
-    """Programs that threads start would inherit it."""
-    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-    ignored = [each for each in ending if signal.getsignal(each) is signal.SIG_IGN]
-    for each in ignored:
-        signal.signal(each, signal.SIG_DFL)
-    yield
-    for each in ignored:
-        signal.signal(each, signal.SIG_IGN)
 
 
 def amount(words: int) -> str:
@@ -61,7 +49,7 @@ def test_every_fault_at_every_moment(tmp_path: Path) -> None:
         folder.mkdir()
         return play(FAULTS[case[0]], case[1], str(folder))
 
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    with nothing_ignored(), concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         outcomes = dict(zip(cases, pool.map(outcome, cases)))
     problems = {case: each.problems for case, each in outcomes.items() if each.problems}
     assert problems == {}

@@ -34,9 +34,9 @@ def environment(home: str, inherited: Optional[Mapping[str, str]] = None) -> Dic
 
 
 @contextlib.contextmanager
-def _nothing_ignored() -> Iterator[None]:
+def nothing_ignored() -> Iterator[None]:
     """A child would inherit it if whoever runs the tests ignored a signal (nohup, a job in
-    the background of a script)."""
+    the background of a script). On the main thread, before others start children."""
     ignored = [each for each in _ENDING if signal.getsignal(each) is signal.SIG_IGN]
     for each in ignored:
         signal.signal(each, signal.SIG_DFL)
@@ -72,7 +72,7 @@ class Child:
             self._master, self._side = os.openpty()
             argv = [*_ON_TERMINAL, os.ttyname(self._side), *argv]
         where = subprocess.DEVNULL if terminal else subprocess.PIPE
-        with _nothing_ignored():
+        with nothing_ignored():
             self.process: subprocess.Popen[bytes] = subprocess.Popen(
                 argv,
                 env=dict(environ),
