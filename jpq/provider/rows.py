@@ -136,7 +136,7 @@ ROWS: Tuple[ProviderRow, ...] = (
     ProviderRow(
         "together",
         "openai-chat",
-        "https://api.together.xyz/v1",
+        "https://api.together.ai/v1",
         base_url_env="TOGETHER_BASE_URL",
         key_env="TOGETHER_API_KEY",
     ),
