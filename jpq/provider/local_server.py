@@ -22,6 +22,7 @@ from typing import Any, List, Optional, TextIO
 
 from jpq.provider.local_state import ServerFolder, ServerState
 from jpq.provider.local_watch import Watch
+from jpq.provider.weights import find_weights
 
 LOCK_WAIT_S = 5.0
 LOAD_LIMIT_S = 300
@@ -133,11 +134,21 @@ def _load(arguments: argparse.Namespace, key: str) -> Any:
     params.ui = False
     params.offline = True
     params.use_jinja = True
+    row = find_weights(arguments.model)
+    if row.template:
+        params.chat_template = _template(row.template)
+    params.sampling.temp = row.temperature
     params.verbosity = QUIET
     server = xllamacpp.Server(params)
     if hasattr(signal, "alarm"):
         signal.alarm(0)
     return server
+
+
+def _template(name: str) -> str:
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates", name)
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def _port(server: Any) -> int:

