@@ -133,6 +133,8 @@ ROWS: Tuple[Row, ...] = (
         help="Python tools: the function, `module:name` or `file.py:name`."),
     Row("tools.*.parameters", TABLE, None,
         help="Its arguments: a table each, or a JSON Schema."),
+    Row("tools.*.strict", BOOLEAN, False,
+        help="Ask the provider to hold the model to the schema; OpenAI's APIs can."),
     Row("tools.*.run", STRING, "ask", choices=RUN_MODES,
         help="Whether to ask before a call."),
     Row("tools.*.result", STRING, "unattended",

@@ -45,11 +45,15 @@ class ProviderRow(NamedTuple):
 
 
 class ToolDefinition(NamedTuple):
-    """A tool as a model is told of it; ``parameters`` is a JSON Schema object."""
+    """A tool as a model is told of it; ``parameters`` is a JSON Schema object.
+
+    ``strict`` asks an API that can to hold the model to the schema.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
+    strict: bool = False
 
 
 class ProviderRequest(NamedTuple):

@@ -66,7 +66,7 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
     options = _model_options(request.options)
     if options:
         body["options"] = options
-    tools = [function_tool(tool) for tool in _offered(request)]
+    tools = [function_tool(tool._replace(strict=False)) for tool in _offered(request)]
     if tools:
         body["tools"] = tools
     body["stream"] = request.stream

@@ -110,7 +110,7 @@ def _tool(tool: ToolDefinition) -> Dict[str, Any]:
         encoded["description"] = tool.description
     encoded["parameters"] = dict(tool.parameters) or {"type": "object", "properties": {}}
     # Unless told not to, the API insists on schemas without optional parameters.
-    encoded["strict"] = False
+    encoded["strict"] = tool.strict
     return encoded
 
 

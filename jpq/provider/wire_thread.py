@@ -138,7 +138,13 @@ def data_url(block: Union[ThreadImage, ThreadDocument]) -> str:
 def function_tool(tool: ToolDefinition) -> Dict[str, Any]:
     """``tool`` as chat completions and their imitators are told of it."""
     parameters = {"type": "object", "properties": {}, **tool.parameters}
-    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    function: Dict[str, Any] = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": parameters,
+    }
+    if tool.strict:  # not known to every imitator, so never sent unless it was asked for
+        function["strict"] = True
     return {"type": "function", "function": function}
 
 

@@ -50,7 +50,7 @@ class Toolset:
     def definitions(self) -> Tuple[ToolDefinition, ...]:
         """The tools as a model is told of them."""
         return tuple(
-            ToolDefinition(name, tool.spec.description, tool.spec.parameters)
+            ToolDefinition(name, tool.spec.description, tool.spec.parameters, tool.spec.strict)
             for name, tool in self.tools.items()
         )
 

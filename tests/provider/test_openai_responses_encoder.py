@@ -163,6 +163,14 @@ def test_tools_and_their_choice() -> None:
             "strict": False,
         },
     ]
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    strict = send(tools=(ToolDefinition("greet", "", schema, True),)).body["tools"]
+    assert [tool["strict"] for tool in strict] == [True]
     assert body["tool_choice"] == {"type": "function", "name": "greet"}
     for choice in ("auto", "required", "none"):
         assert send(tools=(TOOL,), tool_choice=choice).body["tool_choice"] == choice

@@ -126,7 +126,9 @@ def _check_tools(body: Mapping[str, Any]) -> None:
     for tool in tools:
         assert tool["type"] == "function" and _NAME.fullmatch(tool["name"])
         assert tool["parameters"]["type"] == "object"
-        assert tool["strict"] is False, "the schemas are not made for strict mode"
+        if tool["strict"]:  # what the API insists on then
+            assert tool["parameters"]["additionalProperties"] is False
+            assert set(tool["parameters"]["required"]) == set(tool["parameters"]["properties"])
     choice = body.get("tool_choice")
     if isinstance(choice, dict):
         assert choice["type"] == "function" and choice["name"] in names
