@@ -40,6 +40,14 @@ ALLOWED = {
     "pre",
     "code",
     "strong",
+    "em",
+    "a",
+    "blockquote",
+    "table",
+    "tr",
+    "th",
+    "td",
+    "hr",
     "details",
     "summary",
 }
@@ -67,7 +75,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag != "meta":
+        if tag not in ("meta", "hr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -84,6 +92,8 @@ class Reader(HTMLParser):
         ChatRequest(EVIL),
         AssistantMessage(EVIL),
         AssistantMessage(f"# {EVIL}\n```{EVIL}\n{EVIL}\n```\n`{EVIL}` **{EVIL}**"),
+        AssistantMessage(f"> {EVIL}\n\n|{EVIL}|b|\n|-|-|\n|*{EVIL}*|d|\n\n[{EVIL}]({EVIL})"),
+        AssistantMessage(f"[x](javascript:alert(1)) [y](https://x/{EVIL}) {EVIL}"),
         AssistantReasoning(EVIL),
         ToolCall("1", EVIL, {EVIL: EVIL}),
         ToolResponse("1", EVIL),
@@ -115,7 +125,20 @@ def test_code_headings_and_emphasis_look_like_it() -> None:
     assert read.texts["code"] == ["x", "# not a title\n```"]
 
 
-WORDS = st.text(st.sampled_from("`~#* <>&\"'ab\n\x00\u202e\ud800"), max_size=40)
+def test_quotes_tables_rules_and_links_look_like_it() -> None:
+    text = "> said\n> so\n\n---\n\n| a | b |\n|---|--:|\n| *x* | 1\\|2 | more\n\n"
+    text += 'See [this](https://a.b/?c=1&d="e") and [that](javascript:f).'
+    read = Reader(page(AssistantMessage(text)))
+    assert read.texts["blockquote"] == ["said\nso"]
+    assert read.texts["th"] == ["a", "b"] and read.texts["em"] == ["x"]
+    assert read.texts["td"] == ["1|2", "more"]
+    assert ("hr", {}) in read.tags and ("td", {"class": "right"}) in read.tags
+    links = [attributes["href"] for tag, attributes in read.tags if tag == "a"]
+    assert links == ['https://a.b/?c=1&d="e"']
+    assert " and [that](javascript:f)." in read.texts["div"]
+
+
+WORDS = st.text(st.sampled_from("`~#*|->[]() <>&\"'ab\n\x00\u202e\ud800"), max_size=40)
 
 
 @given(WORDS)
