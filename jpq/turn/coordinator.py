@@ -176,7 +176,8 @@ class TurnCoordinator:
             self._below = self.phase
         self.phase = self._below if move.to is None else move.to
         all_answered = bool(self._calls) and not self.waiting_for
-        if trigger is Trigger.CONTINUE and self.phase is Phase.EXECUTING and all_answered:
+        goes_on = trigger in (Trigger.CONTINUE, Trigger.RESTART)
+        if goes_on and self.phase is Phase.EXECUTING and all_answered:
             return self.handle(Trigger.ALL_ANSWERED)  # the last answer came behind the menu
         return move.acts
 

@@ -132,6 +132,18 @@ def _lead_to_the_end(coordinator: TurnCoordinator) -> None:
         coordinator.handle(ways[coordinator.phase])
 
 
+@pytest.mark.parametrize("trigger", [Trigger.CONTINUE, Trigger.RESTART])
+def test_the_last_answer_may_come_behind_a_menu(trigger: Trigger) -> None:
+    coordinator = TurnCoordinator()
+    coordinator.handle(Trigger.START)
+    coordinator.handle(Trigger.FINISHED)
+    coordinator.evaluate(("a",))
+    coordinator.handle(Trigger.INTERRUPT)
+    assert coordinator.answer(Answer("a", "done")) == ()
+    assert coordinator.handle(trigger) == (Act.COMMIT_RESPONSES,)
+    assert coordinator.phase is Phase.CONTINUING
+
+
 def test_a_call_that_was_not_finished_is_answered_as_interrupted() -> None:
     coordinator = TurnCoordinator()
     coordinator.handle(Trigger.START)
