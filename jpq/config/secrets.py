@@ -14,6 +14,8 @@ _CREDENTIAL = (
     r"""['"]?\s*[:=,]\s*(?:b?['"])?)"""  # as in a header, in a dict's or in a pair's repr
     r"""((?:bearer|basic|token)\s+)?([^\s'",}\])]+)"""
 )
+# One of these is in whatever that matches; most texts have none of them.
+_CREDENTIAL_WORDS = ("auth", "key", "cookie")
 # A scheme is bounded, or a long text of dots would be searched from each of them to its end.
 _URL_USER = r"(\b[a-z][a-z0-9+.-]{0,30}://)[^\s/@:]*:[^\s/@]+@"
 _URL_QUERY = r"([?&](?:api_?key|key|token|access_token|auth)=)([^\s&#'\"]+)"
@@ -39,9 +41,14 @@ class Secrets:
         for secret in self._known:
             if secret in text:
                 text = text.replace(secret, masked(secret))
-        text = re.sub(_CREDENTIAL, _masked_header, text, flags=re.IGNORECASE)
-        text = re.sub(_URL_USER, r"\1***:***@", text, flags=re.IGNORECASE)
-        return re.sub(_URL_QUERY, _masked_query, text, flags=re.IGNORECASE)
+        lower = text.lower()
+        if any(word in lower for word in _CREDENTIAL_WORDS):
+            text = re.sub(_CREDENTIAL, _masked_header, text, flags=re.IGNORECASE)
+        if "@" in text:
+            text = re.sub(_URL_USER, r"\1***:***@", text, flags=re.IGNORECASE)
+        if "=" in text:
+            text = re.sub(_URL_QUERY, _masked_query, text, flags=re.IGNORECASE)
+        return text
 
     def mask_setting(self, name: str, value: str) -> str:
         """The value of a setting; all of it is masked where its last name says it is secret."""

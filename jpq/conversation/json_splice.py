@@ -9,7 +9,7 @@ from typing import Any, List, Optional, Tuple
 from jpq.conversation.entry import to_json_bytes
 
 _DECODER = json.JSONDecoder()
-_SPACE = re.compile(r"[ \t\r\n]*")
+_SPACE = r"[ \t\r\n]*"  # compiled when it is first used
 _Span = Tuple[int, int]
 
 
@@ -53,7 +53,7 @@ def _value_spans(text: str, name: str) -> Optional[List[_Span]]:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
+    found = re.compile(_SPACE).match(text, at)
     assert found is not None  # it matches nothing, too
     return found.end()
 

@@ -91,8 +91,9 @@ class ConversationStream:
         Its time is never before that of the entry before it, also when the clock went back.
         """
         now = utc_timestamp(self._clock())
-        if self._entries and re.match(_TIMESTAMP, self._entries[-1].timestamp):
-            now = max(now, self._entries[-1].timestamp)
+        last = self._entries[-1].timestamp if self._entries else ""
+        if last > now and re.match(_TIMESTAMP, last):
+            now = last
         entry = Entry(new_event_id(self._taken), now, draft.event, draft.metadata)
         return self._insert(entry)
 

@@ -23,7 +23,7 @@ def complete_base_url(text: str, usual: str, source: str) -> str:
     """
     text = text.strip()
     own = urlsplit(usual)
-    if text.count(":") > 1 and re.match(_IPV6, text):
+    if text.count(":") > 1 and "/" not in text and re.match(_IPV6, text):
         text = f"[{text}]"
     try:
         parts = urlsplit(text if "://" in text else f"{own.scheme or 'http'}://{text}")
@@ -62,7 +62,7 @@ def _completed_path(path: str, usual: str) -> str:
     for end in ("/chat/completions", "/responses", "/messages"):
         if path.endswith(end):
             path = path[: -len(end)]
-    if not re.search(_VERSION, path) and usual.startswith(path + "/"):
+    if usual.startswith(path + "/") and not re.search(_VERSION, path):
         return usual
     return path
 

@@ -125,7 +125,8 @@ def cost_of(
 
 def _find(provider: str, model: str, prices: Mapping[str, Price]) -> Optional[Price]:
     """The price of ``model`` itself, of what it is a snapshot of, or of all its provider's."""
-    for name in (model, re.sub(_SNAPSHOT, "", model), "*"):
+    undated = re.sub(_SNAPSHOT, "", model) if model[-1:].isdigit() else model
+    for name in (model, undated, "*"):
         price = prices.get(f"{provider}/{name}")
         if price is not None:
             return price

@@ -11,12 +11,13 @@ from typing import Any, Tuple
 
 REPLACEMENT = "\ufffd"
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+# Compiled when it is first used, which most runs never do.
+_SURROGATE = "[\ud800-\udfff]"
 
 
 def has_surrogates(text: str) -> bool:
     """Whether ``text`` holds halves of surrogate pairs, which UTF-8 cannot encode."""
-    return not text.isascii() and _SURROGATE.search(text) is not None
+    return not text.isascii() and re.search(_SURROGATE, text) is not None
 
 
 def mend(text: str) -> str:

@@ -21,11 +21,10 @@ VISUALIZE = "visualize"
 SEQUENCE_LIMIT = 4096
 
 _BIDI = "\u202a-\u202e\u2066-\u2069"
-_UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f" + _BIDI + "]")
-_NEEDS_CARE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f" + _BIDI + "\ud800-\udfff]")
-
-_CSI_END = re.compile(r"[^\x20-\x3f]")
-_STRING_END = re.compile("[\x00-\x1f\x7f-\x9f]")
+# Patterns are compiled when they are first used, which most runs never do.
+_UNWANTED = "[\x00-\x08\x0b-\x1f\x7f-\x9f" + _BIDI + "]"
+_CSI_END = r"[^\x20-\x3f]"
+_STRING_END = "[\x00-\x1f\x7f-\x9f]"
 
 _ESC = "\x1b"
 _STRING_OPENERS = "]PX^_"  # after ESC: OSC, DCS, SOS, PM, APC
@@ -52,7 +51,7 @@ class Sanitizer:
 
     def feed(self, text: str) -> str:
         """What may be shown of the next piece."""
-        if not self._held and self._state == self._in_text and not _NEEDS_CARE.search(text):
+        if not self._held and self._state == self._in_text and _is_plain(text):
             return text
         text, self._held = split_held(self._held + text)
         return self._process(join_halves(text))
@@ -77,7 +76,7 @@ class Sanitizer:
     # returns where that begins. A state that takes nothing always leaves for another one.
 
     def _in_text(self, text: str, position: int) -> int:
-        found = _UNWANTED.search(text, position)
+        found = re.compile(_UNWANTED).search(text, position)
         if found is None:
             self._clean.append(text[position:])
             return len(text)
@@ -122,13 +121,19 @@ class Sanitizer:
         self._state = state
         self._left = SEQUENCE_LIMIT
 
-    def _take_until(self, ending: re.Pattern[str], text: str, position: int) -> int:
+    def _take_until(self, ending: str, text: str, position: int) -> int:
         """Where ``ending`` or the sequence's allowance is reached, else the text's end."""
         limit = min(len(text), position + self._left)
-        found = ending.search(text, position, limit)
+        found = re.compile(ending).search(text, position, limit)
         stop = limit if found is None else found.start()
         self._left -= stop - position
         return stop
+
+
+def _is_plain(text: str) -> bool:
+    """Whether there is surely nothing in ``text`` to clean: Python calls control characters,
+    bidi controls and surrogates unprintable."""
+    return text.replace("\n", "").replace("\t", "").isprintable()
 
 
 def sanitize(text: str, mode: str = STRIP) -> str:

@@ -7,7 +7,8 @@ from typing import Match, Tuple
 
 REPLACEMENT = "\ufffd"
 
-_SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
+# Compiled when it is first used, which most runs never do.
+_SURROGATES = "[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]"
 
 
 def split_held(text: str) -> Tuple[str, str]:
@@ -19,7 +20,7 @@ def split_held(text: str) -> Tuple[str, str]:
 
 def join_halves(text: str) -> str:
     """``text`` with pairs made whole and every half without its other replaced by U+FFFD."""
-    return text if text.isascii() else _SURROGATES.sub(_join, text)
+    return text if text.isascii() else re.sub(_SURROGATES, _join, text)
 
 
 def _join(match: Match[str]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import time
-from typing import Any, Callable, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Tuple
 
 from jpq.config.paths import make_folder
 from jpq.conversation.entry import to_json_bytes
@@ -37,7 +38,9 @@ from jpq.store.reading import (
     read_conversation,
     read_object,
 )
-from jpq.store.summary import Summary, summarize
+
+if TYPE_CHECKING:
+    from jpq.store.summary import Summary
 
 _REMOVED = ".removed-"  # a folder whose removal has begun
 _NAMED_AT_MOST = 5
@@ -143,6 +146,8 @@ class Library:
 
     def list(self) -> List[Summary]:
         """A summary of every conversation, the one written last first."""
+        # Not loaded by a question, which needs no list.
+        summarize = importlib.import_module("jpq.store.summary").summarize
         summaries = []
         for id in self.ids():
             try:
