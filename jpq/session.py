@@ -24,6 +24,7 @@ from jpq.config.paths import Paths
 from jpq.conversation.event import Draft
 from jpq.conversation.thread import Thread, ThreadToolResult, build_thread
 from jpq.events.turn import ConversationOpened, Error, Result, TurnEvent
+from jpq.events.usage import Usage
 from jpq.interrupt.menus import Chosen, Situation
 from jpq.interrupt.signals import Interrupt, SignalRouter
 from jpq.provider.base import ModelRef, Provider, ProviderRequest, ProviderRow
@@ -31,6 +32,7 @@ from jpq.provider.prices import cost_of, price_table
 from jpq.provider.registry import load_api, resolve
 from jpq.render.worker import DisplayFailed, Renderer
 from jpq.tools.registry import Toolset
+from jpq.turn.allowance import TurnLimits
 from jpq.turn.calls import CallRound, Settle, Surroundings
 from jpq.turn.cycle import CycleTimes, RetryLimits
 from jpq.turn.ending import TurnOutcome, of_display
@@ -145,7 +147,9 @@ def run_turn(
         inbox=inbox,
         show=renderer.show,
         settings=_settings(setup),
-        menus=_Menus(lambda: _open_menus(setup, renderer, router)),
+        menus=_Menus(
+            lambda: _open_menus(setup, renderer, router), asks=setup.menus and router is not None
+        ),
     )
     listening = router.scope(inbox.post) if router else contextlib.nullcontext()
     with _kept_output(setup.menus), listening:
@@ -179,8 +183,9 @@ def _kept_output(menus: bool) -> ContextManager[None]:
 class _Menus:
     """Menus that are made at the first press, which most turns never see."""
 
-    def __init__(self, make: Callable[[], Menus]) -> None:
+    def __init__(self, make: Callable[[], Menus], *, asks: bool) -> None:
         self._make = make
+        self._asks = asks
         self._made: Optional[Menus] = None
 
     def choose(self, interrupt: Interrupt, situation: Situation) -> Chosen:
@@ -188,6 +193,9 @@ class _Menus:
 
     def ask(self, question: str, situation: Situation) -> Tuple[Optional[str], Any]:
         return self._menus.ask(question, situation)
+
+    def confirm(self, question: str, situation: Situation) -> Tuple[Optional[bool], Any]:
+        return self._menus.confirm(question, situation) if self._asks else (None, None)
 
     @property
     def _menus(self) -> Menus:
@@ -238,8 +246,13 @@ def _tool_choice(setup: TurnSetup, thread: Thread, allowed: bool) -> Optional[st
 
 def _settings(setup: TurnSetup) -> TurnSettings:
     config = setup.config
+    prices = price_table(config.table("prices"))
+
+    def price(usage: Usage, served: Optional[str]) -> Optional[float]:
+        return cost_of(usage, setup.model.provider, served, prices)
+
     return TurnSettings(
-        max_cycles=config["request.max_cycles"],
+        turn=TurnLimits(config["request.max_cycles"], config["request.max_cost_usd"], price),
         times=CycleTimes(config["request.idle_timeout_s"], setup.deadline),
         limits=RetryLimits(*(config[f"request.{name}"] for name in RetryLimits._fields)),
     )

@@ -196,6 +196,12 @@ def _add_run(group: Any) -> None:
         "--max-cycles", metavar="N", type=_count, help="tool round trips allowed in the turn"
     )
     group.add_argument(
+        "--max-cost",
+        metavar="USD",
+        type=_dollars,
+        help="send nothing more once it has cost so much",
+    )
+    group.add_argument(
         "--non-interactive", action="store_true", help="never ask anything on the terminal"
     )
     group.add_argument(
@@ -226,6 +232,16 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds
+
+
+def _dollars(text: str) -> float:
+    try:
+        dollars = float(text)
+    except ValueError:
+        dollars = math.nan
+    if not 0 < dollars < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0")
+    return dollars
 
 
 def _count(text: str) -> int:

@@ -91,9 +91,9 @@ def prepare(
             prompt = "" if args.retry else _gather(args, env, config, asks)
         _get_ready(args, env, provider, model)
         if servers is not None:
-            others = servers.tools(provider, model)
-            provider = importlib.import_module("jpq.provider.tool_names").RenamedTools(provider)
-            toolset = offered_toolset(args, config, env.cwd, others)
+            toolset = offered_toolset(args, config, env.cwd, servers.tools(provider, model))
+        if toolset.tools:
+            provider = _rare("provider.tool_names").RenamedTools(provider)
         question = Draft(ChatRequest(prompt), attached)
         if saved is None:
             title = prompt or ", ".join(each["name"] for each in attached["attachments"])
@@ -162,6 +162,7 @@ def _load(
         **chosen,
         "request.max_attempts": None if args.retries is None else args.retries + 1,
         "request.max_cycles": args.max_cycles,
+        "request.max_cost_usd": args.max_cost,
         "request.total_timeout_s": args.timeout,
         "style.reasoning": args.reasoning,
         "style.color": args.color,

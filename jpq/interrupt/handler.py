@@ -69,6 +69,14 @@ class InterruptHandler:
             return line[0], None
         return None, self._leave(line).item
 
+    def confirm(self, question: str, situation: Situation) -> Tuple[Optional[bool], Any]:
+        """Whether the person says yes, or None where nobody is asked; and what comes before
+        the answer, if anything. No press of Ctrl+C led here."""
+        if self._prompter is None or not self._in_foreground():
+            return None, None
+        key = self._hold(situation, lambda dialogue: dialogue.choose(question, "yn", "n"))
+        return (key == "y", None) if isinstance(key, str) else (False, key)
+
     def _hold(self, situation: Situation, talk: Callable[[Dialogue], Any]) -> Any:
         """What ``talk`` gives, or the item that comes before it."""
         assert self._prompter is not None

@@ -118,6 +118,15 @@ def of_cycle_limit(max_cycles: int) -> Ending:
     )
 
 
+def of_cost_limit(max_cost: float, cost: float) -> Ending:
+    """The ending of a turn that has cost what it may, in USD."""
+    return _early(
+        LIMITED,
+        f"Stopped after {cost:.4g} USD (request.max_cost_usd is {max_cost:g}).",
+        "Go on with: jpq --retry, or allow more with --max-cost USD.",
+    )
+
+
 def of_signal(signum: int) -> Ending:
     """The ending of a turn that a signal stopped; what arrived is saved."""
     return Ending(INTERRUPTED, 128 + signum)

@@ -22,6 +22,8 @@ class Menus(Protocol):
 
     def ask(self, question: str, situation: Situation) -> Tuple[Optional[str], Any]: ...
 
+    def confirm(self, question: str, situation: Situation) -> Tuple[Optional[bool], Any]: ...
+
 
 class StopAsked(NamedTuple):
     """Posted to have the turn saved and ended, as *stop* in a menu does. From any thread."""

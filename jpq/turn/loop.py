@@ -16,6 +16,7 @@ from jpq.provider.base import Exchange, ModelRef, Provider, ProviderRequest
 from jpq.render.worker import DisplayFailed
 from jpq.store.journal import Journal
 from jpq.turn import ending, seam
+from jpq.turn.allowance import Allowance, TurnLimits
 from jpq.turn.call_phase import CallPhase
 from jpq.turn.calls import CallRound, Settle
 from jpq.turn.coordinator import Act, Phase, Trigger, TurnCoordinator
@@ -28,9 +29,9 @@ from jpq.turn.tally import Tally
 
 
 class TurnSettings(NamedTuple):
-    """What a turn is allowed: ``max_cycles`` tool round trips, and the cycle's limits."""
+    """What a turn is allowed, and each of its cycles."""
 
-    max_cycles: int
+    turn: TurnLimits
     times: CycleTimes
     limits: RetryLimits
 
@@ -86,7 +87,7 @@ class TurnLoop:
         self._todo: Deque[Act] = deque()
         self._tally = Tally()
         self._continues = False
-        self._cycles = 0
+        self._allowance = Allowance(settings.turn, menus, inbox, show)
         self._ending: Optional[ending.Ending] = None
         self._signum: Optional[int] = None
 
@@ -129,8 +130,7 @@ class TurnLoop:
             self._move(Trigger.FINISHED)
 
     def _open_exchange(self) -> Exchange:
-        tools = self._cycles < self._settings.max_cycles
-        request = self._make_request(tools, self._continues)
+        request = self._make_request(self._allowance.tools, self._continues)
         self._fold = CycleFold(self._origin)
         self._saving.begin_cycle(self._origin)
         self._narrator.attempt_begins(continues=request.thread.continues)
@@ -176,7 +176,7 @@ class TurnLoop:
         response = self._take_response()
         self._saving.commit(self._fold.drafts())
         self._fold = CycleFold(self._origin)
-        self._cycles += 1
+        self._allowance.count()
         calls = self._journal.unanswered_tool_calls()
         if not calls:
             self._ending = ending.of_response(response, self._tally.last_text)
@@ -189,12 +189,14 @@ class TurnLoop:
         """Send again what a pause ends, and once what came back empty; whether it was."""
         assert self._ending is not None
         may_ask_again = self._settings.limits.max_attempts > 1 and not self._tally.asked_again
-        if stop_reason == PAUSED and not self._over_the_limit:
+        if self._allowance.spent(self._tally):
+            return False
+        if stop_reason == PAUSED and not self._allowance.over:
             trigger = Trigger.PAUSED
         elif self._ending.status == ending.EMPTY and may_ask_again:
             trigger = Trigger.EMPTY
             self._tally.asked_again = True
-            self._cycles -= 1  # it was no tool round trip
+            self._allowance.count(-1)  # it was no tool round trip
             self._narrator.asking_again(self._ending.error)
         else:
             return False
@@ -236,8 +238,8 @@ class TurnLoop:
         self._narrator.cycle_ended(self._tally)
         if self._calls.denied is not None:
             self._ending = ending.of_denied(self._calls.denied)
-        elif self._over_the_limit:
-            self._ending = ending.of_cycle_limit(self._settings.max_cycles)
+        else:
+            self._ending = self._allowance.exceeded(self._tally)
         if self._attend_to_signals():
             self._move(Trigger.NEXT_CYCLE if self._ending is None else Trigger.LIMIT)
 
@@ -267,7 +269,8 @@ class TurnLoop:
     def _new_request(self) -> None:
         """The person's reply is a turn of its own."""
         self._narrator.cycle_ended(self._tally)
-        self._tally, self._cycles, self._ending = Tally(), 0, None
+        self._tally, self._ending = Tally(), None
+        self._allowance.renew()
         self._continues = False
         self._calls.outputs.clear()
         self._saving.begin_turn([Draft(ChatRequest(self._decision.words))])
@@ -290,7 +293,3 @@ class TurnLoop:
         saved = self._saving.error is None and self._journal.id
         if saved and ending.was_stopped(self._ending) and Act.NEW_REQUEST not in self._todo:
             self._show(Notice(ending.STOPPED_AND_SAVED))
-
-    @property
-    def _over_the_limit(self) -> bool:
-        return self._cycles > self._settings.max_cycles

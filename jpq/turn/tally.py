@@ -14,7 +14,7 @@ class Tally:
 
     def __init__(self) -> None:
         self._texts: List[str] = []
-        self._usages: List[Usage] = []
+        self.usages: List[Usage] = []  # of each attempt
         self.served: Optional[str] = None
         self.finish_reason: Optional[str] = None
         self.asked_again = False  # because an answer was empty
@@ -25,7 +25,7 @@ class Tally:
             self._texts[-1] += response.text
         else:
             self._texts.append(response.text)
-        self._usages.append(response.usage)
+        self.usages.append(response.usage)
         self.served = response.model
         self.finish_reason = response.stop_reason
 
@@ -43,12 +43,12 @@ class Tally:
     @property
     def usage(self) -> Usage:
         """The turn's tokens."""
-        return total_usage(self._usages)
+        return total_usage(self.usages)
 
     @property
     def last_usage(self) -> Usage:
         """The last attempt's tokens."""
-        return self._usages[-1] if self._usages else Usage()
+        return self.usages[-1] if self.usages else Usage()
 
     def outcome(self, ending: Ending, signum: Optional[int]) -> TurnOutcome:
         """The turn as it ended; ``signum`` is the signal that ended it."""

@@ -133,6 +133,27 @@ def test_max_cycles() -> None:
     assert ran.result["usage"] == {"input_tokens": 14, "output_tokens": 6}
 
 
+@pytest.mark.parametrize("price, code", [("1", 76), ("0.000001", 0)])
+def test_max_cost(price: str, code: int) -> None:
+    call = {"index": 0, "id": "c1", "function": {"name": "nosuch", "arguments": "{}"}}
+    asks = {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+    ends = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    prices = [f'prices."custom/*".{kind}={price}' for kind in ("input", "output")]
+    sets = [word for each in prices for word in ("--set", each)]
+    with Server(reply(asks, ends, USAGE, DONE), answer("Hi")) as server:
+        ran = jpq(*model_at(server), *sets, "--max-cost", "0.000005", "--json", "hi")
+        assert len(server.seen) == (1 if code else 2)
+    assert ran.code == code
+    if code:
+        assert "max_cost_usd" in ran.told[-2] and "--max-cost" in ran.told[-1]
+        assert ran.result["status"] == "limited"
+
+
+@pytest.mark.parametrize("word", ["0", "-1", "much", "nan"])
+def test_max_cost_is_an_amount(word: str) -> None:
+    jpq("--max-cost", word, "hi").failed_with(2, "--max-cost")
+
+
 def test_usage(model: List[str]) -> None:
     (line,) = jpq(*model, "-u", "hi").told
     assert line.startswith("jpq: tokens: 7 in, 3 out")

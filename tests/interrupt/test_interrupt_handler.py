@@ -39,6 +39,11 @@ class Person:
         assert key in keys
         yield str(key)
 
+    def choose(self, question: str, keys: str, otherwise: str) -> str:
+        key = str(self._next(question))
+        assert key in keys
+        return key
+
     def line(self, question: str) -> Optional[str]:
         answer = self._next(question)
         return None if answer is None else str(answer)
@@ -158,3 +163,17 @@ def test_the_watchdog_is_started_by_an_end_only() -> None:
     assert dog.started == []
     made.choose(Interrupt(signal.SIGTERM, END), over(Place.STREAMING))
     assert dog.started == [signal.SIGTERM]
+
+
+@pytest.mark.parametrize("key, yes", [("y", True), ("n", False)])
+def test_a_question_of_yes_or_no(key: str, yes: bool) -> None:
+    person = Person(key)
+    assert handler(person).confirm("Go on?", over(Place.BETWEEN)) == (yes, None)
+    assert person.asked == ["Go on?"]
+
+
+def test_where_nobody_can_be_asked_a_question_has_no_answer() -> None:
+    for made in (handler(None), handler(Person(), foreground=False)):
+        assert made.confirm("Go on?", over(Place.BETWEEN)) == (None, None)
+    answer, item = handler(Person(NobodyAnswers("gone"))).confirm("?", over(Place.BETWEEN))
+    assert answer is False and isinstance(item, Interrupt)

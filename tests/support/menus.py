@@ -11,18 +11,22 @@ from jpq.interrupt.signals import Interrupt
 class Scripted:
     """Makes one choice after the other, and ends by the signal when there is none left.
 
-    ``words`` are the lines typed, None for Ctrl+D. ``before`` is called while a menu is open.
+    ``words`` are the lines typed, None for Ctrl+D; ``confirms`` the answers to yes-or-no
+    questions, None where nobody is asked. ``before`` is called while a menu is open.
     """
 
     def __init__(
         self,
         *choices: Choice,
         words: Tuple[Optional[str], ...] = (),
+        confirms: Tuple[Optional[bool], ...] = (),
         before: Callable[[Situation], Any] = lambda situation: None,
     ) -> None:
         self.opened: List[Situation] = []
         self._choices = list(choices)
         self._words = list(words)
+        self._confirms = list(confirms)
+        self.confirmed: List[str] = []
         self._before = before
 
     def choose(self, interrupt: Interrupt, situation: Situation) -> Chosen:
@@ -36,3 +40,7 @@ class Scripted:
 
     def ask(self, question: str, situation: Situation) -> Tuple[Optional[str], Any]:
         return self._words.pop(0), None
+
+    def confirm(self, question: str, situation: Situation) -> Tuple[Optional[bool], Any]:
+        self.confirmed.append(question)
+        return (self._confirms.pop(0) if self._confirms else None), None

@@ -59,6 +59,7 @@ from jpq.tools.coordinator import ToolCoordinator
 from jpq.tools.launcher import Launcher
 from jpq.tools.permission import Permissions
 from jpq.tools.policy import Policy
+from jpq.turn.allowance import TurnLimits
 from jpq.turn.calls import Settle
 from jpq.turn.cycle import CycleTimes, RetryLimits
 from jpq.turn.ending import TurnOutcome
@@ -88,6 +89,7 @@ class Turn:
         *scripts: Sequence[Any],
         max_attempts: int = 2,
         max_cycles: int = 5,
+        cost: Sequence[Any] = (),
         menus: Optional[Scripted] = None,
         on_show: Optional[Callable[[TurnEvent], None]] = None,
         journal: Optional[MemoryJournal] = None,
@@ -95,6 +97,7 @@ class Turn:
         self.provider = FakeProvider(*scripts)
         self.journal = journal or MemoryJournal()
         self.inbox = Inbox()
+        self.cost = cost
         self.shown: List[TurnEvent] = []
         self._on_show = on_show
         limits = RetryLimits(max_attempts, 0.0, 0.0, 5.0, 60.0)
@@ -106,7 +109,7 @@ class Turn:
             open_round=self._open_round,
             inbox=self.inbox,
             show=self._show,
-            settings=TurnSettings(max_cycles, CycleTimes(5.0, None), limits),
+            settings=TurnSettings(TurnLimits(max_cycles, *cost), CycleTimes(5.0, None), limits),
             menus=menus or Scripted(),
         )
 
@@ -497,3 +500,50 @@ def test_retrying_a_turn_that_never_began_asks_again() -> None:
     assert again.retry().text == "Because."
     requests = [event for event in again.events if isinstance(event, ChatRequest)]
     assert requests == [ChatRequest("Why?")]
+
+
+def numbered(n: int) -> List[Any]:
+    return [call(f"c{n}", n=n), Finished(TOOL_CALLS)]
+
+
+def test_at_the_limit_of_cycles_a_yes_gives_as_many_again() -> None:
+    menus = Scripted(confirms=(True,))
+    turn = Turn(numbered(1), numbered(2), [text("Hi"), DONE], max_cycles=1, menus=menus)
+    outcome = turn.ask()
+    assert outcome.text == "Hi" and len(menus.confirmed) == 2
+    assert "1 tool round trips so far" in menus.confirmed[0] and "1 more" in menus.confirmed[0]
+    choices = [request.tool_choice for request in turn.provider.requests]
+    assert choices == [None, None, "none"]
+
+
+def test_at_the_limit_of_cycles_a_no_ends_the_turn() -> None:
+    menus = Scripted(confirms=(False,))
+    turn = Turn(numbered(1), max_cycles=1, menus=menus)
+    ending = turn.ask().ending
+    assert (ending.status, ending.exit_code) == ("limited", 76)
+    assert len(turn.provider.requests) == 1
+
+
+def a_dollar_a_token(usage: Usage, model: Optional[str]) -> Optional[float]:
+    return usage.input_tokens
+
+
+def paid(tokens: int) -> List[Any]:
+    return [call("c1"), Metered(Usage(input_tokens=tokens)), Finished(TOOL_CALLS)]
+
+
+def test_a_turn_that_has_cost_what_it_may_sends_nothing_more() -> None:
+    turn = Turn(paid(5), paid(5), cost=(10.0, a_dollar_a_token))
+    ending = turn.ask().ending
+    assert (ending.status, ending.exit_code) == ("limited", 76)
+    assert ending.error is not None and "10 USD" in ending.error.message
+    assert len(turn.provider.requests) == 2
+    paused = Turn([text("a"), Metered(Usage(input_tokens=11)), Finished(PAUSED)], cost=turn.cost)
+    assert paused.ask().ending.exit_code == 76
+
+
+def test_a_price_that_is_not_known_is_told_once_and_stops_nothing() -> None:
+    turn = Turn(numbered(1), numbered(2), [text("Hi"), DONE], cost=(0.01, a_dollar_a_token))
+    assert turn.ask().ending.status == "complete"
+    told = [event.text for event in turn.shown if isinstance(event, Notice)]
+    assert [("price" in line, "--max-cost" in line) for line in told] == [(True, True)]
