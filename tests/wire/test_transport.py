@@ -296,9 +296,8 @@ def test_a_redirect_that_keeps_server_and_method_is_followed(
 
 
 def test_a_redirect_that_names_no_target_is_returned(transport: Transport) -> None:
-    with Server(error("307 Temporary", b"")) as server:
-        with _open(transport, server.url) as response:
-            assert response.status == 307
+    with Server(error("307 Temporary", b"")) as server, _open(transport, server.url) as response:
+        assert response.status == 307
     assert len(server.seen) == 1
 
 
