@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import signal
 import sys
 import time
@@ -12,7 +11,7 @@ from typing import Dict, List
 
 from bench.compare import Row
 from bench.durability import damage, query
-from jpq.cli.conversation_text import as_text
+from jpq.conversation.event import AssistantMessage, ChatRequest
 from jpq.store.library import Library
 from tests.support.ptys import Child, run
 from tests.support.server import Server, answer
@@ -128,11 +127,15 @@ class _Place:
         (id,) = self._library.ids()
         for text in damage(self._library.path(id)):
             self.problem(text)
-        shown = as_text(self._library.read(id))
+        answers: Dict[str, List[str]] = {}
+        for turn in self._library.read(id).stream.turns():
+            events = [entry.event for entry in turn.entries]
+            said = [event.text for event in events if isinstance(event, AssistantMessage)]
+            asked = [event.content for event in events if isinstance(event, ChatRequest)]
+            answers.setdefault(asked[0], []).append("".join(said))
         for question in whole:
-            turns = re.findall(f"You:\n{question}\n\nAssistant:\n(.*)", shown)
-            if turns != [_ANSWER]:
-                self.problem(f"{question} is answered by {turns}")
+            if answers.get(question) != [_ANSWER]:
+                self.problem(f"{question} is answered by {answers.get(question)}")
 
     def row(self, what: str, found: str) -> Row:
         """The line of the report."""

@@ -77,16 +77,17 @@ def run_process(
     ``progress`` is called on another thread, and never after the return. Raises CannotStart.
     """
     environ = marked(launch.environ)
-    process = start(launch, environ)
-    _guard.watch(process.pid)
-    try:
-        child = _Child(process, environ, capture, ProgressText(progress), times)
-        return child.to_the_end(cancel)
-    except BaseException:
-        ProcessTree(process.pid, environ).kill()  # no thread could be started for it
-        raise
-    finally:
-        _guard.release(process.pid)
+    with _guard.ready():
+        process = start(launch, environ)
+        _guard.watch(process.pid)
+        try:
+            child = _Child(process, environ, capture, ProgressText(progress), times)
+            return child.to_the_end(cancel)
+        except BaseException:
+            ProcessTree(process.pid, environ).kill()  # no thread could be started for it
+            raise
+        finally:
+            _guard.release(process.pid)
 
 
 # One for all, as the children are this process's, whoever started them.

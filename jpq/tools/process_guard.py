@@ -6,11 +6,12 @@ open; when that ends before a group was taken back, nobody else can end the grou
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import threading
-from typing import Optional, Set
+from typing import Iterator, Optional
 
 _SCRIPT = """
 groups=' '
@@ -25,34 +26,46 @@ for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
 
 
 class Guard:
-    """Watches process groups while there are any. Any thread. Does nothing on Windows."""
+    """Watches process groups while it is needed. Any thread. Does nothing on Windows."""
 
     def __init__(self) -> None:
         # Held while a line is written, and while the guard is started or asked to end.
         self._lock = threading.Lock()
-        self._groups: Set[int] = set()
+        self._needed_by = 0
         self._process: Optional[subprocess.Popen[bytes]] = None
+
+    @contextlib.contextmanager
+    def ready(self) -> Iterator[None]:
+        """Have the guard run, so that a group which is started now is watched at once.
+
+        Whoever needs it last ends it.
+        """
+        with self._lock:
+            self._needed_by += 1
+            if self._process is None:
+                self._process = _started()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._needed_by -= 1
+                process = None
+                if not self._needed_by:
+                    process, self._process = self._process, None
+            if process is not None:
+                assert process.stdin is not None
+                process.stdin.close()
+                process.wait()
 
     def watch(self, group: int) -> None:
         """Kill ``group`` if jpq ends before ``release``."""
         with self._lock:
-            self._groups.add(group)
-            if self._process is None:
-                self._process = _started()
             self._tell("+", group)
 
     def release(self, group: int) -> None:
-        """The group has ended. The last one to be released ends the guard."""
+        """The group has ended."""
         with self._lock:
-            self._groups.remove(group)
             self._tell("-", group)
-            if self._groups:
-                return
-            process, self._process = self._process, None
-        if process is not None:
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait()
 
     def _tell(self, sign: str, group: int) -> None:
         if self._process is None:

@@ -57,11 +57,14 @@ MOMENTS = (
 )
 BEFORE_HEADERS, HEADERS, FIRST_EVENT, MID_TEXT, MID_ARGUMENTS, FINISHED, TOOLS, COMMIT = MOMENTS
 
-# A tool that says in a file that it runs, and goes on once another file is there.
+# A tool that says in a file that it runs, after a while in which jpq comes to know its process,
+# and goes on once another file is there.
 TOOL = """
 [tools.slow]
 description = "Takes its time"
-command = ["sh", "-c", "echo run >> runs; while [ ! -e go ]; do sleep 0.02; done; echo over"]
+command = [
+    "sh", "-c", "sleep 0.2; echo run >> runs; while [ ! -e go ]; do sleep 0.02; done; echo over",
+]
 parameters.n = { type = "integer", required = true }
 run = "unattended"
 """
@@ -258,8 +261,11 @@ class _Turn:
             self._wait_for_moment(child, reached, released)
             assert self._fault.strike is not None
             self._fault.strike(child, self._events_path, self._moment)
-            released.set()
-            self._touch("go")
+            if self._fault.strike is _fill_disk:
+                released.set()  # else the answer could be there before the signal is
+                self._touch("go")
+            elif self._moment == COMMIT:
+                self._touch("go")
             child.end()
         return child
 
