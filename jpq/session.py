@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from typing import (
+    TYPE_CHECKING,
     Any,
     Callable,
     ContextManager,
@@ -25,20 +26,22 @@ from jpq.conversation.event import Draft
 from jpq.conversation.thread import Thread, ThreadToolResult, build_thread
 from jpq.events.turn import ConversationOpened, Error, Result, TurnEvent
 from jpq.events.usage import Usage
-from jpq.interrupt.menus import Chosen, Situation
 from jpq.interrupt.signals import Interrupt, SignalRouter
 from jpq.provider.base import ModelRef, Provider, ProviderRequest, ProviderRow
 from jpq.provider.prices import cost_of, price_table
 from jpq.provider.registry import load_api, resolve
 from jpq.render.worker import DisplayFailed, Renderer
-from jpq.tools.registry import Toolset
+from jpq.tools.toolset import Toolset
 from jpq.turn.allowance import TurnLimits
 from jpq.turn.calls import CallRound, Settle, Surroundings
 from jpq.turn.cycle import CycleTimes, RetryLimits
 from jpq.turn.ending import TurnOutcome, of_display
 from jpq.turn.inbox import Inbox
-from jpq.turn.interruption import Menus
 from jpq.turn.loop import TurnLoop, TurnSettings
+
+if TYPE_CHECKING:
+    from jpq.interrupt.menus import Chosen, Situation
+    from jpq.turn.interruption import Menus
 
 # At the default of 5 ms a busy thread keeps a reader waiting for that long after its data
 # has arrived (measured: 5.2 ms at the default, 0.6 ms at this value).
@@ -147,9 +150,7 @@ def run_turn(
         inbox=inbox,
         show=renderer.show,
         settings=_settings(setup),
-        menus=_Menus(
-            lambda: _open_menus(setup, renderer, router), asks=setup.menus and router is not None
-        ),
+        menus=_Menus(setup, renderer, router),
     )
     listening = router.scope(inbox.post) if router else contextlib.nullcontext()
     with _kept_output(setup.menus), listening:
@@ -183,9 +184,12 @@ def _kept_output(menus: bool) -> ContextManager[None]:
 class _Menus:
     """Menus that are made at the first press, which most turns never see."""
 
-    def __init__(self, make: Callable[[], Menus], *, asks: bool) -> None:
-        self._make = make
-        self._asks = asks
+    def __init__(
+        self, setup: TurnSetup, renderer: Renderer, router: Optional[SignalRouter]
+    ) -> None:
+        self._setup = setup
+        self._renderer = renderer
+        self._router = router
         self._made: Optional[Menus] = None
 
     def choose(self, interrupt: Interrupt, situation: Situation) -> Chosen:
@@ -195,22 +199,18 @@ class _Menus:
         return self._menus.ask(question, situation)
 
     def confirm(self, question: str, situation: Situation) -> Tuple[Optional[bool], Any]:
-        return self._menus.confirm(question, situation) if self._asks else (None, None)
+        asks = self._setup.menus and self._router is not None
+        return self._menus.confirm(question, situation) if asks else (None, None)
 
     @property
     def _menus(self) -> Menus:
         if self._made is None:
-            self._made = self._make()
+            assert self._router is not None, "without a router there are no signals"
+            setup, opening = self._setup, importlib.import_module("jpq.turn.menu_opening")
+            self._made = opening.open_menus(
+                setup.config, setup.surroundings.environ, self._renderer, self._router, setup.menus
+            )
         return self._made
-
-
-def _open_menus(setup: TurnSetup, renderer: Renderer, router: Optional[SignalRouter]) -> Menus:
-    assert router is not None, "without a router there are no signals"
-    opening = importlib.import_module("jpq.turn.menu_opening")
-    opened: Menus = opening.open_menus(
-        setup.config, setup.surroundings.environ, renderer, router, setup.menus
-    )
-    return opened
 
 
 def _request_maker(setup: TurnSetup) -> Callable[[bool, bool], ProviderRequest]:

@@ -28,7 +28,7 @@ from jpq.store.memory import MemoryJournal, UnsavedJournal
 from jpq.store.reading import SavedConversation
 from jpq.store.workspace import workspace_of
 from jpq.terminal.tty import interactive
-from jpq.tools.registry import Toolset
+from jpq.tools.toolset import Toolset
 
 _TITLE_CHARACTERS = 60
 

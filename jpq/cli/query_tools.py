@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Mapping, Optional
+import importlib
+from typing import TYPE_CHECKING, Mapping, Optional
 
 from jpq.config.load import Config
 from jpq.errors import UsageError
-from jpq.tools.definition import Tool
-from jpq.tools.registry import Toolset, build_toolset
+from jpq.tools.toolset import Toolset
+
+if TYPE_CHECKING:
+    from jpq.tools.definition import Tool
 
 
 def offered_toolset(
@@ -24,7 +27,12 @@ def offered_toolset(
     ``others`` are those of MCP servers. While these start, they are not ``known`` yet, and a
     name may be theirs.
     """
-    toolset = build_toolset(config, cwd, strict=bool(args.tool) and known, others=others or {})
+    toolset = Toolset({})
+    if config.table("tools") or config["active_tools"] or others:
+        # Of no use to a question without tools.
+        registry = importlib.import_module("jpq.tools.registry")
+        strict = bool(args.tool) and known
+        toolset = registry.build_toolset(config, cwd, strict=strict, others=others or {})
     if known:
         _check_choice(args.tool_choice, toolset)
     return toolset

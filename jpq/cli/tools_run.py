@@ -17,7 +17,7 @@ from jpq.render.worker import Renderer
 from jpq.terminal.caps import find_caps, observe
 from jpq.terminal.tty import interactive
 from jpq.tools.definition import Tool, ToolAnswered
-from jpq.tools.registry import Toolset
+from jpq.tools.toolset import Toolset
 from jpq.turn.calls import Surroundings
 from jpq.turn.inbox import Inbox
 from jpq.turn.tool_opening import open_tool_phase

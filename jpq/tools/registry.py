@@ -10,9 +10,9 @@ from jpq.config.load import Config
 from jpq.config.lookup import nearest_of
 from jpq.config.nested import join_name
 from jpq.errors import ConfigError, UsageError
-from jpq.provider.base import ToolDefinition
 from jpq.tools.definition import MODES, UNATTENDED, Tool, ToolSpec
 from jpq.tools.schema import json_schema
+from jpq.tools.toolset import Toolset
 
 # ``source`` in the configuration -> "module:Class", loaded when a tool of that kind is used.
 KINDS = {
@@ -38,26 +38,6 @@ _BUILTIN = "builtin"
 _DEFINING = ("source", "command", "function", "url")
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 _NAME_LIMIT = 64
-
-
-class Toolset:
-    """The tools on offer. Any thread; nothing in it changes."""
-
-    def __init__(self, tools: Mapping[str, Tool]) -> None:
-        self.tools = tools
-
-    @property
-    def definitions(self) -> Tuple[ToolDefinition, ...]:
-        """The tools as a model is told of them."""
-        return tuple(
-            ToolDefinition(name, tool.spec.description, tool.spec.parameters, tool.spec.strict)
-            for name, tool in self.tools.items()
-        )
-
-    def title(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """The header of a call, for people; its name where there is no such tool."""
-        tool = self.tools.get(name)
-        return name if tool is None else tool.spec.title_of(arguments)
 
 
 def is_configured(table: Mapping[str, Any]) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Optional
+import importlib
+from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
 from jpq.events.turn import Notice, TurnEvent
 from jpq.events.usage import Usage
-from jpq.interrupt.menus import Place, Situation
 from jpq.turn import ending
 from jpq.turn.inbox import Inbox
-from jpq.turn.interruption import Menus
 from jpq.turn.tally import Tally
+
+if TYPE_CHECKING:
+    from jpq.turn.interruption import Menus
 
 
 def _no_price(usage: Usage, model: Optional[str]) -> Optional[float]:
@@ -88,7 +90,8 @@ class Allowance:
     def _ask(self) -> Optional[ending.Ending]:
         more = self._limits.max_cycles
         question = f"{self._cycles} tool round trips so far. Go on for {more} more? (y, n)"
-        situation = Situation(Place.BETWEEN, self._inbox.take_ready)
+        menus = importlib.import_module("jpq.interrupt.menus")  # few turns come this far
+        situation = menus.Situation(menus.Place.BETWEEN, self._inbox.take_ready)
         answer, item = self._menus.confirm(question, situation)
         if item is not None:
             self._inbox.post(item)  # whoever takes what comes between two phases takes it

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Set, Tuple
 
 from jpq.conversation.event import Draft, ToolResponse
 from jpq.errors import DeniedError
 from jpq.events.parts import STOP, TOOL_CALLS
 from jpq.events.turn import ToolResult, TurnEvent
-from jpq.interrupt.menus import Running
 from jpq.store.journal import Journal
-from jpq.tools.definition import ToolAnswered
 from jpq.turn.calls import CallRound, Settle, cut_answers, earlier_calls
 from jpq.turn.coordinator import Act, Answer, Phase, TurnCoordinator
 from jpq.turn.saving import Saving
+
+if TYPE_CHECKING:
+    from jpq.tools.definition import ToolAnswered
 
 
 class CallPhase:
@@ -56,10 +57,8 @@ class CallPhase:
         calls = self._journal.unanswered_tool_calls()
         self._settled.clear()
         if finish_reason not in (STOP, TOOL_CALLS):
-            answers = cut_answers(calls, finish_reason)
-            self._settle(answers, [])
-            for call, answer in zip(calls, answers):
-                self._show(ToolResult(call.id, call.name, answer.content, answer.is_error))
+            for answer in cut_answers(calls, finish_reason):
+                self._follow(self._coordinator.answer(answer))
             return
         if self._round is None:
             self._round = self._open_round(self._settle)
@@ -72,9 +71,9 @@ class CallPhase:
         self._round.restart(ids)
         self._attend(self._round)
 
-    def running(self) -> List[Running]:
-        """The calls that could be restarted."""
-        return [] if self._round is None else [Running(*each) for each in self._round.running()]
+    def running(self) -> Sequence[Tuple[str, str]]:
+        """The calls that could be restarted, and their titles."""
+        return () if self._round is None else self._round.running()
 
     def behind(self) -> Any:
         """While a menu is open: go on; the first item that is none of the tools', or None."""

@@ -5,14 +5,28 @@ Apart from its implementation, which a turn without calls does not load.
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+)
 
 from jpq.conversation.event import Draft, ToolCall
 from jpq.conversation.stream import ConversationStream
 from jpq.errors import DeniedError
-from jpq.tools.definition import ToolAnswered
+from jpq.turn.coordinator import Answer
 
-Settle = Callable[[List[ToolAnswered], List[Draft]], None]
+if TYPE_CHECKING:
+    from jpq.tools.definition import ToolAnswered
+
+Settle = Callable[[List["ToolAnswered"], List[Draft]], None]
 
 
 class Surroundings(NamedTuple):
@@ -56,8 +70,8 @@ def earlier_calls(stream: ConversationStream, pending: int) -> List[ToolCall]:
     return [event for event in events if isinstance(event, ToolCall)][:-pending]
 
 
-def cut_answers(calls: Sequence[ToolCall], reason: Optional[str]) -> List[ToolAnswered]:
+def cut_answers(calls: Sequence[ToolCall], reason: Optional[str]) -> List[Answer]:
     """The answers to calls of a message that ended because of ``reason``: none is run, as
     any of them may be cut, and a cut prefix can be valid JSON."""
     told = f"Not run: the answer was stopped ({reason}) before it was whole."
-    return [ToolAnswered(call.id, told, is_error=True) for call in calls]
+    return [Answer(call.id, told, is_error=True) for call in calls]

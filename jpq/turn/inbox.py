@@ -13,6 +13,10 @@ _LONGEST_WAIT_S = 0.05
 _STOPPED_S = 1.0
 
 
+class StopAsked:
+    """Posted to have the turn saved and ended, as *stop* in a menu does. From any thread."""
+
+
 class Inbox:
     """Many producers (reader and tool threads, signal handlers), one consumer (the main thread).
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Protocol, Tuple
+from typing import Any, List, NamedTuple, Optional, Protocol, Tuple
 
-from jpq.interrupt.menus import Choice, Chosen, Place, Situation
+from jpq.interrupt.menus import Choice, Chosen, Place, Running, Situation
 from jpq.interrupt.signals import Interrupt
 from jpq.turn.call_phase import CallPhase
 from jpq.turn.coordinator import Phase, Trigger, TurnCoordinator
@@ -23,10 +23,6 @@ class Menus(Protocol):
     def ask(self, question: str, situation: Situation) -> Tuple[Optional[str], Any]: ...
 
     def confirm(self, question: str, situation: Situation) -> Tuple[Optional[bool], Any]: ...
-
-
-class StopAsked(NamedTuple):
-    """Posted to have the turn saved and ended, as *stop* in a menu does. From any thread."""
 
 
 class Decision(NamedTuple):
@@ -84,11 +80,14 @@ class Interruption:
 
     def _situation(self) -> Situation:
         if self._coordinator.phase is Phase.EXECUTING:
-            return Situation(Place.TOOLS, self._calls.behind, self._calls.running)
+            return Situation(Place.TOOLS, self._calls.behind, self._running)
         if self._coordinator.phase is Phase.CONTINUING:
             return Situation(Place.BETWEEN, self._inbox.take_ready)
         place = Place.BACKOFF if self._cycle.waiting else Place.STREAMING
         return Situation(place, self._cycle.behind)
+
+    def _running(self) -> List[Running]:
+        return [Running(*each) for each in self._calls.running()]
 
     def _follow_up(self, chosen: Chosen, situation: Situation) -> Optional[Decision]:
         if chosen.choice is Choice.REPLY:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import deque
-from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Deque, List, NamedTuple, Optional, Sequence
 
 from jpq.conversation.cycle_fold import CycleFold
 from jpq.conversation.event import ChatRequest, Draft, TurnEnd
@@ -21,11 +22,13 @@ from jpq.turn.call_phase import CallPhase
 from jpq.turn.calls import CallRound, Settle
 from jpq.turn.coordinator import Act, Phase, Trigger, TurnCoordinator
 from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
-from jpq.turn.inbox import Inbox
-from jpq.turn.interruption import Decision, Interruption, Menus, StopAsked
+from jpq.turn.inbox import Inbox, StopAsked
 from jpq.turn.narrator import Narrator
 from jpq.turn.saving import Saving
 from jpq.turn.tally import Tally
+
+if TYPE_CHECKING:
+    from jpq.turn.interruption import Decision, Menus
 
 
 class TurnSettings(NamedTuple):
@@ -34,9 +37,6 @@ class TurnSettings(NamedTuple):
     turn: TurnLimits
     times: CycleTimes
     limits: RetryLimits
-
-
-_NO_DECISION = Decision(Trigger.CONTINUE)
 
 
 class TurnLoop:
@@ -66,11 +66,12 @@ class TurnLoop:
         self._model = model
         self._origin = Origin(*model)
         self._make_request = make_request
-        self._inbox = inbox
+        self._inbox, self._menus = inbox, menus
         self._show = show
         self._settings = settings
         self._coordinator = TurnCoordinator()
-        self._decision = _NO_DECISION  # the last one
+        self._words = ""  # what the person typed in a menu, and the calls chosen there
+        self._chosen_calls: Sequence[str] = ()
         self._calls = CallPhase(
             journal=journal,
             saving=self._saving,
@@ -81,7 +82,6 @@ class TurnLoop:
             disturbed=self.disturbed,
         )
         self._cycle = ResilientCycle(inbox, self, settings.times, settings.limits)
-        self._interruption = Interruption(self._coordinator, menus, self._cycle, self._calls, inbox)
         self._fold = CycleFold(self._origin)
         self._narrator = Narrator(show)
         self._todo: Deque[Act] = deque()
@@ -102,7 +102,7 @@ class TurnLoop:
             Act.KEEP_PARTIAL: self._keep_partial,
             Act.RUN_TOOLS: lambda: self._calls.run(self._tally.finish_reason),
             Act.COMMIT_RESPONSES: self._commit_responses,
-            Act.RESTART_TOOLS: lambda: self._calls.restart(self._decision.calls),
+            Act.RESTART_TOOLS: lambda: self._calls.restart(self._chosen_calls),
             Act.CANCEL: self._calls.cancel,
             Act.ROLL_BACK: lambda: self._saving.roll_back(self._calls.outputs),
             Act.NEW_REQUEST: self._new_request,
@@ -232,9 +232,9 @@ class TurnLoop:
         self._calls.commit_left()
         if self._coordinator.phase is not Phase.CONTINUING:
             return
-        if self._decision.words:  # what the person wants the model to know goes with them
-            self._saving.commit([Draft(ChatRequest(self._decision.words))])
-            self._decision = _NO_DECISION
+        if self._words:  # what the person wants the model to know goes with them
+            self._saving.commit([Draft(ChatRequest(self._words))])
+            self._words = ""
         self._narrator.cycle_ended(self._tally)
         if self._calls.denied is not None:
             self._ending = ending.of_denied(self._calls.denied)
@@ -254,7 +254,12 @@ class TurnLoop:
 
     def _interrupted(self, interrupt: Interrupt) -> bool:
         """Do what the person chooses; True when the phase goes on."""
-        decision = self._decision = self._interruption.decide(interrupt)
+        # Of no use to the many turns that nobody interrupts.
+        module = importlib.import_module("jpq.turn.interruption")
+        decision: Decision = module.Interruption(
+            self._coordinator, self._menus, self._cycle, self._calls, self._inbox
+        ).decide(interrupt)
+        self._words, self._chosen_calls = decision.words, decision.calls
         if decision.item is not None:
             return self.disturbed(decision.item)
         self._move(decision.trigger)
@@ -273,8 +278,8 @@ class TurnLoop:
         self._allowance.renew()
         self._continues = False
         self._calls.outputs.clear()
-        self._saving.begin_turn([Draft(ChatRequest(self._decision.words))])
-        self._decision = _NO_DECISION
+        self._saving.begin_turn([Draft(ChatRequest(self._words))])
+        self._words = ""
 
     def _ends(self, reason: ending.Ending) -> bool:
         self._ending = reason

@@ -14,7 +14,7 @@ from jpq.tools.coordinator import ToolCoordinator
 from jpq.tools.launcher import Launcher, child_environ
 from jpq.tools.permission import Permissions
 from jpq.tools.policy import Policy
-from jpq.tools.registry import Toolset
+from jpq.tools.toolset import Toolset
 from jpq.turn.calls import Settle, Surroundings
 from jpq.turn.inbox import Inbox
 from jpq.turn.tool_phase import ToolPhase

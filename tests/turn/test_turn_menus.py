@@ -16,7 +16,7 @@ from jpq.interrupt.menus import Choice, Place, Situation
 from jpq.interrupt.signals import Interrupt
 from jpq.store.memory import MemoryJournal
 from jpq.turn.ending import TurnOutcome
-from jpq.turn.interruption import StopAsked
+from jpq.turn.inbox import StopAsked
 from tests.support.exchange import SILENCE
 from tests.support.menus import Scripted
 from tests.turn.test_turn_loop import Turn
