@@ -225,3 +225,21 @@ def test_what_is_asked_about_cannot_drive_the_terminal(tmp_path: Any) -> None:
         child.wait_for(b"Why not?")
         child.type(b"\n")
         assert child.end() == 0
+
+
+def test_a_tool_whose_name_no_api_takes_is_called_by_another_and_known_by_its_own() -> None:
+    configure(GREET.replace("tools.greet", "tools.2fa"))
+    call = {
+        "index": 0,
+        "id": "c1",
+        "function": {"name": "_2fa", "arguments": '{"name": "Ada"}'},
+    }
+    calls = delta("", finish_reason="tool_calls")
+    calls["choices"][0]["delta"]["tool_calls"] = [call]
+    with Server(reply(calls, "[DONE]"), answer("Done.")) as server:
+        ran = jpq(*model_at(server), "hi", "-y", "--format", "jsonl")
+        offered = [seen.json["tools"][0]["function"]["name"] for seen in server.seen]
+    assert offered == ["_2fa"] * 2, ran.err
+    assert [e["name"] for e in ran.events if e["type"] == "tool_use"] == ["2fa"]
+    (folder,) = conversations()
+    assert answers(folder)[0]["content"] == "hello Ada\n"
