@@ -11,6 +11,9 @@ from typing import Dict, Iterator, List, NamedTuple, Set
 
 import pytest
 
+from tests.support.programs import model_at
+from tests.support.server import DONE, FINISH, Server, delta, reply
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
@@ -214,3 +217,40 @@ def test_options_that_only_print_load_little(option: str) -> None:
     assert "jpq.cli.main" in loaded
     heavy = {"asyncio", "requests", "urllib3", "dataclasses", "inspect", "logging", "subprocess"}
     assert not loaded & heavy
+
+
+# What a plain question into a pipe does without: tools, menus, failures, tables of others.
+_NOT_FOR_A_PLAIN_QUESTION = {
+    "jpq.cli.attach",
+    "jpq.cli.failure",
+    "jpq.cli.query_mcp",
+    "jpq.cli.trust_prompt",
+    "jpq.config.toml_text",
+    "jpq.config.trust",
+    "jpq.interrupt.cancel",
+    "jpq.interrupt.handler",
+    "jpq.interrupt.menus",
+    "jpq.interrupt.prompt",
+    "jpq.provider.failure_kind",
+    "jpq.provider.failure_wait",
+    "jpq.store.fork",
+    "jpq.store.repair",
+    "jpq.store.summary",
+    "jpq.tools.definition",
+    "jpq.tools.registry",
+    "jpq.tools.schema",
+    "jpq.turn.interruption",
+    "jpq.turn.retry",
+    "jpq.turn.tool_opening",
+    "jpq.turn.tool_phase",
+    "tenacity",
+}
+
+
+def test_a_plain_question_loads_nothing_that_it_does_not_need() -> None:
+    answer = reply(delta("Hello"), FINISH, DONE)
+    with Server(answer) as server:
+        arguments = [*model_at(server), "--format", "text", "hi"]
+        loaded = _loaded_by(f"from jpq.cli.main import main; main({arguments!r})")
+    assert "jpq.turn.loop" in loaded
+    assert not loaded & _NOT_FOR_A_PLAIN_QUESTION

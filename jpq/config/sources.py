@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import (
     Any,
@@ -22,8 +23,6 @@ from jpq.config.files import decoded, read_text
 from jpq.config.lookup import find_owner, find_row, is_group, matches
 from jpq.config.nested import MISSING, Path, join_name, leaves, merged, put_at, split_name
 from jpq.config.paths import Paths
-from jpq.config.toml_text import line_of, parse, parse_value
-from jpq.config.trust import TrustStore
 from jpq.errors import ConfigError, UsageError, WriteError
 
 # Asks whether to trust a project file: its path and its text. True trusts it.
@@ -42,14 +41,19 @@ class Source(NamedTuple):
         return self.label if self.text is None else file_place(self.label, self.text, path)
 
 
+def _toml_text() -> Any:
+    # Not needed where there is no file and no value but plain text.
+    return importlib.import_module("jpq.config.toml_text")
+
+
 def file_place(file: str, text: str, path: Path) -> str:
     """``file:line`` of a setting."""
-    return f"{file}:{line_of(text, path) or 1}"
+    return f"{file}:{_toml_text().line_of(text, path) or 1}"
 
 
 def file_source(file: str, text: str, warnings: List[str]) -> Source:
     """The settings in a file's text. Raises ConfigError with file and line."""
-    values = parse(text, file)
+    values = _toml_text().parse(text, file)
     return Source(file, checked(values, lambda path: file_place(file, text, path), warnings), text)
 
 
@@ -82,7 +86,8 @@ def project_source(
     if file is None:
         return
     data = read_bytes(file)
-    trust = TrustStore(paths.state)
+    # Few folders are those of a project.
+    trust = importlib.import_module("jpq.config.trust").TrustStore(paths.state)
     trusted = trust.answer(file, data)
     text = decoded(data, file) if trusted is not False else ""
     if trusted is None and confirm is not None:
@@ -155,6 +160,7 @@ def _nested(values: Mapping[str, Any], warnings: List[str]) -> Dict[str, Any]:
 
 
 _SET = "JPQ_SET_"
+OPTION = "option "  # how the label of whatever an option sets begins
 
 
 def environment_sources(environ: Mapping[str, str], warnings: List[str]) -> Iterator[Source]:
@@ -185,7 +191,7 @@ def option_sources(options: Mapping[str, Any], warnings: List[str]) -> Iterator[
             ) from None
         row = find_row(path) or find_owner(path)
         option = row.option.split(" ")[0] if row else ""
-        label = f"option {option}" if option else "command line"
+        label = f"{OPTION}{option}" if option else "command line"
         yield _single(label, path, value, warnings)
 
 
@@ -193,7 +199,7 @@ def set_sources(sets: Sequence[str], warnings: List[str]) -> Iterator[Source]:
     """Each ``--set KEY=VALUE``, in order. Raises UsageError for one that has no such shape."""
     for text in sets:
         path, value = split_set(text)
-        label = f"option --set {join_name(path)}"
+        label = f"{OPTION}--set {join_name(path)}"
         yield _single(label, path, value_in_text(path, value, label), warnings)
 
 
@@ -221,7 +227,7 @@ def value_in_text(path: Path, text: str, label: str) -> Any:
     kind = _type_at(path)
     if kind == table.STRING and not text.startswith(('"', "'")):
         return text
-    value = parse_value(text)
+    value = _toml_text().parse_value(text)
     if value is not MISSING:
         return value
     if kind in (table.STRING, table.STRING_OR_INTEGER, table.ANY):

@@ -5,7 +5,7 @@ tool). Adding a setting is adding a row and bringing its page up to date:
 ``python -m jpq.config.reference docs/configuration.md``.
 """
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 from typing import Any, NamedTuple, Tuple
 

@@ -5,7 +5,7 @@ turns a ``ProviderRequest`` into an ``HttpRequest`` and the reply back into stre
 ``Exchange`` runs that once, on a reader thread.
 """
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Protocol, Tuple
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import re
@@ -9,8 +10,6 @@ import time
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
 from jpq.errors import ErrorKind, StreamError
-from jpq.provider.failure_kind import Reported, kind_of
-from jpq.provider.failure_wait import wait_in_body, wait_in_headers
 
 _LONGEST_WORDS = 300  # characters of the provider's own words that are shown
 _DEEPEST = 4  # errors wrapped in errors, as gateways send them
@@ -79,7 +78,7 @@ def from_status(
         hint = "Put them into the proxy's URL: http://USER:PASSWORD@HOST:PORT"
         return StreamError(ErrorKind.AUTH, message, where=place, hint=hint, status=status)
     text = body.decode("utf-8", "replace").lstrip("\ufeff").strip()
-    wait = wait_in_headers(headers, now)
+    wait = _waits().wait_in_headers(headers, now)
     if is_html(text):
         return _from_web_page(status, text, place, wait)
     try:
@@ -112,7 +111,7 @@ def html_summary(text: str) -> str:
 
 
 def _from_web_page(status: int, text: str, where: str, wait: Optional[float]) -> StreamError:
-    kind = kind_of(Reported(status, frozenset(), "", None))
+    kind = _kind_of(status, frozenset(), "", None)
     return StreamError(
         kind,
         f'The server answered with a web page: "{html_summary(text)}"',
@@ -133,8 +132,8 @@ def _from_value(
         numbers = (int(code) for code in sorted(codes) if re.fullmatch("[45][0-9][0-9]", code))
         status = next(numbers, None)
     if wait is None:
-        wait = wait_in_body(value, words)
-    kind = kind_of(Reported(status, codes, words, wait))
+        wait = _waits().wait_in_body(value, words)
+    kind = _kind_of(status, codes, words, wait)
     message, hint = _TOLD[kind]
     if kind is ErrorKind.AUTH and status == 403:
         message = "The provider does not allow this request"
@@ -150,6 +149,18 @@ def _from_value(
         retry_after=wait if kind.retryable else None,
         status=status,
     )
+
+
+def _kind_of(*reported: Any) -> ErrorKind:
+    """The kind of failure that is reported with these fields of ``failure_kind.Reported``."""
+    # Loaded late, as most runs never fail.
+    module = importlib.import_module("jpq.provider.failure_kind")
+    kind: ErrorKind = module.kind_of(module.Reported(*reported))
+    return kind
+
+
+def _waits() -> Any:
+    return importlib.import_module("jpq.provider.failure_wait")  # late for the same reason
 
 
 def _in_words(seconds: float) -> str:

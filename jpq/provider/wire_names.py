@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, Optional, Pattern, Set
 
-_NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
+# Patterns are compiled when they are first used, which a question without calls never does.
+_NOT_IN_NAMES = "[^a-zA-Z0-9_-]"
 _LONGEST_NAME = 64
 _NO_NAME = "_"
-_LETTERS_AND_DIGITS = re.compile("[a-zA-Z0-9]+")
+_LETTERS_AND_DIGITS = "[a-zA-Z0-9]+"
 
 
 def valid_name(name: str) -> str:
@@ -17,7 +18,7 @@ def valid_name(name: str) -> str:
     Models make names up (``multi_tool_use.parallel``, or none at all), and refuse to be
     shown them again. Names of tools that are offered stay as they are.
     """
-    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or _NO_NAME
+    return re.sub(_NOT_IN_NAMES, "_", name)[:_LONGEST_NAME] or _NO_NAME
 
 
 class CallIds:
@@ -56,7 +57,7 @@ class CallIds:
 
     def _candidates(self, id: str, longest: Optional[int]) -> Iterator[str]:
         if self._exact is not None:
-            if len(id) == self._exact and _LETTERS_AND_DIGITS.fullmatch(id):
+            if len(id) == self._exact and re.fullmatch(_LETTERS_AND_DIGITS, id):
                 yield id
             # Numbered in the order of the calls, so that a longer conversation begins alike.
             number = len(self._valid)

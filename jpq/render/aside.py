@@ -1,6 +1,6 @@
 """Aside: everything that is not the answer, on stderr."""
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 import time
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Union

@@ -1,6 +1,6 @@
 """Reading a conversation's folder: tolerant, without the lock, and without writing anything."""
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 import os
 import time

@@ -1,6 +1,6 @@
 """ResilientCycle: one request and its streamed answer, however many attempts that takes."""
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 import importlib
 import threading

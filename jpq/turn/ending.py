@@ -1,6 +1,6 @@
 """How a turn ended: one status, one exit code and one error, the same on every channel."""
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 import errno
 from typing import NamedTuple, Optional

@@ -1,6 +1,6 @@
 """What goes over a connection: one request, and one event of the stream that answers it."""
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
