@@ -3,7 +3,7 @@
 It repairs structure and never identity: an entry that stays keeps its id and its bytes.
 """
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 

@@ -6,7 +6,7 @@ performs. A message that the table does not list for the current phase is a bug 
 AssertionError without changing anything.
 """
 
-from __future__ import annotations
+# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 from enum import Enum
 from typing import Dict, List, NamedTuple, Optional, Tuple
