@@ -17,6 +17,7 @@ from typing import (
     Optional,
     Sequence,
     Tuple,
+    cast,
 )
 
 from jpq.config.keys import key_store, require_key
@@ -79,20 +80,20 @@ def open_provider(
     paths: Paths,
     environ: Mapping[str, str],
     learn_key: Callable[[str], None],
+    base_url: str = "",
 ) -> Provider:
     """The provider of ``model``, with its key, which ``learn_key`` is told. Sends nothing.
 
-    Raises ConfigError for a provider that is not known, DeniedError for a missing key.
+    ``base_url`` is the command line's. Raises ConfigError for an unknown provider and
+    DeniedError for a missing key.
     """
-    name = model.provider
-    overrides = config.table("providers").get(name, {})
-    row = resolve(name, overrides, environ)
+    overrides = config.table("providers").get(model.provider, {})
+    row = resolve(model.provider, overrides, environ, base_url)
     if row.api == "local":
         return _local_provider(row, config, paths, environ)
     if row.api == "scripted":
-        provider: Provider = load_api(row.api)(row)
-        return provider
-    key = require_key(name, row.key_env, row.key_cmd, environ, key_store(paths))
+        return cast(Provider, load_api(row.api)(row))
+    key = require_key(row.name, row.key_env, row.key_cmd, environ, key_store(paths))
     if key is not None:
         learn_key(key.value)
     return _http_provider(row, None if key is None else key.value, config)
@@ -102,8 +103,7 @@ def _http_provider(row: ProviderRow, key: Optional[str], config: Config) -> Prov
     # requests costs most of the start of a run, and only a run that sends something pays it.
     http = importlib.import_module("jpq.provider.http")
     connect_s = config["request.connect_timeout_s"]
-    provider: Provider = http.HttpProvider(row, load_api(row.api), key, connect_s)
-    return provider
+    return cast(Provider, http.HttpProvider(row, load_api(row.api), key, connect_s))
 
 
 def _local_provider(

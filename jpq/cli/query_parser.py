@@ -185,6 +185,7 @@ def _add_output(group: Any) -> None:
 
 def _add_run(group: Any) -> None:
     group.add_argument("--ephemeral", action="store_true", help="save nothing")
+    group.add_argument("--base-url", metavar="URL", help="where the model's provider is")
     group.add_argument("--no-stream", action="store_true", help="ask for the answer in one piece")
     group.add_argument(
         "--timeout", metavar="S", type=_seconds, help="end the whole run after S seconds"

@@ -80,7 +80,8 @@ def prepare(
         raise NoModelError()
     # All that can be found wrong is, before anybody types a question that would be lost.
     model = parse_model(config["model"], config.table("aliases"))
-    provider = open_provider(model, config, env.paths, env.environ, learn_key=secrets.add)
+    base_url = args.base_url or config.option(f"providers.{model.provider}.base_url") or ""
+    provider = open_provider(model, config, env.paths, env.environ, secrets.add, base_url)
     servers = _begin_servers(args, env, config, asks)
     try:
         toolset = offered_toolset(args, config, env.cwd, known=servers is None)

@@ -9,6 +9,7 @@ from jpq.config.lookup import find_row, nearest_of
 from jpq.config.nested import MISSING, Path, copied, join_name, leaves, merged, split_name, value_at
 from jpq.config.paths import Paths
 from jpq.config.sources import (
+    OPTION,
     Confirm,
     Source,
     conversation_source,
@@ -66,6 +67,11 @@ class Config:
         """What the sources set under ``name``, merged, without defaults; {} for nothing."""
         value = value_at(self._values, split_name(name))
         return copied(value) if isinstance(value, dict) else {}
+
+    def option(self, name: str) -> Any:
+        """What the command line says ``name`` is; None where it says nothing of it."""
+        said = self.explain(name)
+        return said[-1][1] if said and said[-1][0].startswith(OPTION) else None
 
     def explain(self, name: str) -> List[Tuple[str, Any]]:
         """Who sets ``name`` and to what, from the weakest source to the one in effect."""

@@ -54,12 +54,15 @@ def provider_names(configured: Iterable[str] = ()) -> List[str]:
     return [*_BUILT_IN, *(name for name in configured if name not in _BUILT_IN)]
 
 
-def resolve(name: str, overrides: Mapping[str, Any], environ: Mapping[str, str]) -> ProviderRow:
+def resolve(
+    name: str, overrides: Mapping[str, Any], environ: Mapping[str, str], base_url: str = ""
+) -> ProviderRow:
     """The row of provider ``name`` with ``[providers.NAME]`` (``overrides``) laid over it.
 
     A name that is not built in is a provider of the person's own and needs ``api`` and
-    ``base_url``. The row's variable for the base URL wins over both. Where another variable
-    than the usual one holds the key, the row names that. Raises ConfigError.
+    ``base_url``. The row's variable for the base URL wins over both, and ``base_url``, the
+    command line's, over all. Where another variable than the usual one holds the key, the
+    row names that. Raises ConfigError.
     """
     built_in = _BUILT_IN.get(name)
     if built_in is None and not overrides:
@@ -69,10 +72,12 @@ def resolve(name: str, overrides: Mapping[str, Any], environ: Mapping[str, str])
     if row.api not in APIS:
         raise _no_such_api(row.api, where)
     if APIS[row.api].provider:
-        return row
+        return row._replace(base_url=base_url or row.base_url)
     source = where
     variable = row.base_url_env or ""
-    if environ.get(variable, "").strip():
+    if base_url.strip():
+        row, source = row._replace(base_url=base_url), "command line"
+    elif environ.get(variable, "").strip():
         row, source = row._replace(base_url=environ[variable]), variable
     if not row.base_url.strip():
         raise ConfigError(

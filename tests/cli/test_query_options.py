@@ -108,6 +108,17 @@ def test_no_stream() -> None:
     assert (ran.code, ran.text) == (0, "Hi\n")
 
 
+@pytest.mark.parametrize("spelling", ["/v1", "/v1/", "", "/", "/v1/chat/completions"])
+def test_base_url_wins_over_its_variable_however_it_is_written(spelling: str) -> None:
+    with Server(answer("Hi")) as server:
+        root = server.url[: -len("/v1")]
+        env = environment(CUSTOM_BASE_URL="http://127.0.0.1:9/v1")
+        ran = jpq("-m", "custom/test", "--base-url", root + spelling, "hi", environ=env)
+        assert server.seen[0].path == "/v1/chat/completions"
+        assert jpq("-m", "custom/test", *base_url(server.url), "hi", environ=env).code == 0
+    assert (ran.code, ran.text) == (0, "Hi\n")
+
+
 def test_retries() -> None:
     with Server(error("503 Service Unavailable", b"{}")) as server:
         options = ["-m", "custom/test", *base_url(server.url)]
