@@ -28,8 +28,9 @@ import sseclient
 from jpq.wire.message import Message
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_ERROR_LINE = re.compile(rb"^error:(.*)$", re.MULTILINE)
-_BARE_JSON = re.compile(rb"^[{\[].*(?:\n.+)*", re.MULTILINE)
+# Patterns are compiled when they are first used, which most runs never do.
+_ERROR_LINE = rb"(?m)^error:(.*)$"
+_BARE_JSON = rb"(?m)^[{\[].*(?:\n.+)*"
 
 
 def messages(chunks: Iterable[bytes]) -> Iterator[Message]:
@@ -107,9 +108,9 @@ def _parseable(block: bytes) -> bytes:
         block = block.decode("utf-8", "replace").encode()
     # One look for each, as this runs for every event of every stream.
     if b"\nerror:" in block or block.startswith(b"error:"):
-        block = _ERROR_LINE.sub(rb"\n\nevent: error\ndata:\1\n\n", block)
+        block = re.sub(_ERROR_LINE, rb"\n\nevent: error\ndata:\1\n\n", block)
     if b"\n{" in block or b"\n[" in block or block.startswith((b"{", b"[")):
-        block = _BARE_JSON.sub(_as_event, block)
+        block = re.sub(_BARE_JSON, _as_event, block)
     return block
 
 
