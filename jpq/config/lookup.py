@@ -8,16 +8,17 @@ from jpq.config.nested import Path
 from jpq.config.table import ANY, ROWS, STRING_TABLE, TABLE, Row
 
 _PATTERNS: Tuple[Tuple[Path, Row], ...] = tuple((tuple(row.name.split(".")), row) for row in ROWS)
+_ROWS = dict(_PATTERNS)
+_WITH_STARS = tuple((pattern, row) for pattern, row in _PATTERNS if "*" in pattern)
 
 
 def find_row(path: Path) -> Optional[Row]:
     """The row of one setting; a row without ``*`` wins over one with."""
-    found = None
-    for pattern, row in _PATTERNS:
-        if pattern == path:
-            return row
-        if matches(pattern, path):
-            found = row
+    found = _ROWS.get(path)
+    if found is None:
+        for pattern, row in _WITH_STARS:
+            if matches(pattern, path):
+                found = row
     return found
 
 
