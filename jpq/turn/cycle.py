@@ -19,8 +19,9 @@ from jpq.turn.reading import Arrived, ReaderEnded, read
 _JOIN_S = 0.5
 # Events that follow each other faster than this are taken together after as long: a burst
 # then wakes this thread and the renderer hundreds of times less (measured on 50,000 events:
-# a third less CPU), and a person cannot see the difference.
-_BURST_S = 0.001
+# a third less CPU), and a person cannot see the difference. Less than half of
+# the 10 ms between chunks at 100 a second, so that those are never held.
+_BURST_S = 0.004
 # Once the provider has said how the answer ends, only a late usage report is waited for.
 _ENDING_GRACE_S = 5.0
 
