@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import math
 
 from jpq.cli.environment import Environment
+from jpq.cli.query_parser import seconds
 from jpq.errors import DeniedError, ExitCode, RunTimeoutError, UsageError
 from jpq.tools.definition import INQUIRY_VARIABLE, Question, QuestionFailed
 from jpq.tools.inquiry import put_question
@@ -31,7 +31,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
         help="the answer is one of these (repeat)",
     )
     parser.add_argument(
-        "--timeout", metavar="S", type=_seconds, help="wait so many seconds for the answer"
+        "--timeout", metavar="S", type=seconds, help="wait so many seconds for the answer"
     )
     return parser
 
@@ -54,13 +54,3 @@ def run(args: argparse.Namespace, env: Environment) -> int:
         raise kind_of_error(f"No answer: {failure}.") from failure
     env.out(answer + "\n")
     return int(ExitCode.OK)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds

@@ -188,7 +188,7 @@ def _add_run(group: Any) -> None:
     group.add_argument("--base-url", metavar="URL", help="where the model's provider is")
     group.add_argument("--no-stream", action="store_true", help="ask for the answer in one piece")
     group.add_argument(
-        "--timeout", metavar="S", type=_seconds, help="end the whole run after S seconds"
+        "--timeout", metavar="S", type=seconds, help="end the whole run after S seconds"
     )
     group.add_argument(
         "--retries", metavar="N", type=_count, help="try a failed request N times again"
@@ -225,14 +225,15 @@ def _split_at_dashes(args: List[str]) -> Tuple[List[str], List[str]]:
     return args[:at], args[at + 1 :]
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """An argument that is a time above 0, in seconds. Raises ArgumentTypeError."""
     try:
-        seconds = float(text)
+        time_s = float(text)
     except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
+        time_s = math.nan
+    if not 0 < time_s < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds
+    return time_s
 
 
 def _dollars(text: str) -> float:

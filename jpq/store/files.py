@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import sys
 
 from jpq.errors import WriteError
 
@@ -110,17 +109,6 @@ def replace_file(path: str, data: bytes, durable: bool = True) -> None:
     except OSError:
         os.unlink(temporary)
         raise
-
-
-def sync_folder(path: str) -> None:
-    """Make the names in ``path`` durable, where the system can."""
-    if sys.platform == "win32":
-        return  # folders cannot be opened there
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def remove_tree(path: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
+from jpq.config.files import sync_folder
 from jpq.conversation.entry import encode_entry, to_json_bytes
 from jpq.conversation.event import Draft, Entry, ToolCall
 from jpq.conversation.json_splice import with_field
@@ -18,7 +19,6 @@ from jpq.store.files import (
     read_file,
     remove_tree,
     replace_file,
-    sync_folder,
     write_all,
     write_error,
 )
