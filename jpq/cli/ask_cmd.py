@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from jpq.cli.argument_types import seconds
 from jpq.cli.environment import Environment
-from jpq.cli.query_parser import seconds
 from jpq.errors import DeniedError, ExitCode, RunTimeoutError, UsageError
 from jpq.tools.definition import INQUIRY_VARIABLE, Question, QuestionFailed
 from jpq.tools.inquiry import put_question

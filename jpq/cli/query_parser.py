@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import Any, List, NoReturn, Optional, Sequence, Tuple
 
 from jpq import __version__
+from jpq.cli import argument_types
 from jpq.errors import UsageError
 
 _EPILOG = """\
@@ -18,8 +18,6 @@ examples:
   git diff | jpq "Write a commit message for this"
   jpq -m local/smollm2 "Hello"      an embedded model, no key needed
 """
-
-_REASONING = ("full", "hidden", "progress", "static")
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -162,14 +160,17 @@ def _add_output(group: Any) -> None:
     group.add_argument(
         "--reasoning",
         metavar="MODE",
-        type=_reasoning,
+        type=argument_types.reasoning,
         help="full, hidden, progress, static, or N characters",
     )
     group.add_argument(
         "--color", metavar="WHEN", choices=("auto", "always", "never"), help="auto, always or never"
     )
     group.add_argument(
-        "--wrap", metavar="N", type=_wrap, help="where lines end: auto, off or after N columns"
+        "--wrap",
+        metavar="N",
+        type=argument_types.wrap,
+        help="where lines end: auto, off or after N columns",
     )
     group.add_argument("-u", "--usage", action="store_true", help="say how many tokens it took")
     group.add_argument("-q", "--quiet", action="store_true", help="only the answer and errors")
@@ -188,18 +189,27 @@ def _add_run(group: Any) -> None:
     group.add_argument("--base-url", metavar="URL", help="where the model's provider is")
     group.add_argument("--no-stream", action="store_true", help="ask for the answer in one piece")
     group.add_argument(
-        "--timeout", metavar="S", type=seconds, help="end the whole run after S seconds"
+        "--timeout",
+        metavar="S",
+        type=argument_types.seconds,
+        help="end the whole run after S seconds",
     )
     group.add_argument(
-        "--retries", metavar="N", type=_count, help="try a failed request N times again"
+        "--retries",
+        metavar="N",
+        type=argument_types.count,
+        help="try a failed request N times again",
     )
     group.add_argument(
-        "--max-cycles", metavar="N", type=_count, help="tool round trips allowed in the turn"
+        "--max-cycles",
+        metavar="N",
+        type=argument_types.count,
+        help="tool round trips allowed in the turn",
     )
     group.add_argument(
         "--max-cost",
         metavar="USD",
-        type=_dollars,
+        type=argument_types.dollars,
         help="send nothing more once it has cost so much",
     )
     group.add_argument(
@@ -223,50 +233,3 @@ def _split_at_dashes(args: List[str]) -> Tuple[List[str], List[str]]:
         return args, []
     at = args.index("--")
     return args[:at], args[at + 1 :]
-
-
-def seconds(text: str) -> float:
-    """An argument that is a time above 0, in seconds. Raises ArgumentTypeError."""
-    try:
-        time_s = float(text)
-    except ValueError:
-        time_s = math.nan
-    if not 0 < time_s < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return time_s
-
-
-def _dollars(text: str) -> float:
-    try:
-        dollars = float(text)
-    except ValueError:
-        dollars = math.nan
-    if not 0 < dollars < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0")
-    return dollars
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 0 or more")
-    return int(text)
-
-
-def _reasoning(text: str) -> Any:
-    if text in _REASONING:
-        return text
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither {', '.join(_REASONING)} nor a number of characters"
-        )
-    return int(text)
-
-
-def _wrap(text: str) -> Any:
-    if text in ("auto", "off"):
-        return text
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither auto nor off nor a number of columns"
-        )
-    return int(text)

@@ -10,27 +10,22 @@ from typing import Any, Callable, List, Mapping, NamedTuple, Optional
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
 from jpq.cli.prompt_text import gather_prompt
+from jpq.cli.query_conversation import create, following, going_on, saved_conversation
 from jpq.cli.query_options import chosen_settings
 from jpq.cli.query_tools import offered_toolset
 from jpq.config.load import Config, load_config
 from jpq.config.secrets import Secrets
 from jpq.conversation.attachment import as_metadata
-from jpq.conversation.event import ChatRequest, ConfigDelta, Draft
-from jpq.conversation.stream import ConversationStream
-from jpq.errors import BadInputError, ConfigError, WriteError
+from jpq.conversation.event import ChatRequest, Draft
+from jpq.errors import ConfigError
 from jpq.provider.base import ModelRef, Provider
 from jpq.provider.registry import parse_model
 from jpq.render.lines import PREFIX, one_line
 from jpq.session import open_provider
 from jpq.store.journal import Journal
 from jpq.store.library import Library
-from jpq.store.memory import MemoryJournal, UnsavedJournal
-from jpq.store.reading import SavedConversation
-from jpq.store.workspace import workspace_of
 from jpq.terminal.tty import interactive
 from jpq.tools.toolset import Toolset
-
-_TITLE_CHARACTERS = 60
 
 
 class Query(NamedTuple):
@@ -70,7 +65,7 @@ def prepare(
     asks = interactive(env.environ, args.non_interactive)
     chosen = chosen_settings(args, env)
     library = Library(os.path.join(env.paths.data, "conversations"))
-    saved = _saved(args, env, library)
+    saved = saved_conversation(args, env, library)
     own = {} if saved is None else saved.stream.config()
     config = _load(args, env, chosen, asks, own)
     for warning in config.warnings:
@@ -98,11 +93,13 @@ def prepare(
         question = Draft(ChatRequest(prompt), attached)
         if saved is None:
             title = prompt or ", ".join(each["name"] for each in attached["attachments"])
-            journal = _create(args, env, library, model, chosen, title)
+            journal = create(args, env, library, model, chosen, title)
             return Query(config, model, provider, journal, [question], toolset, asks, servers)
-        journal = _going_on(args, env, library, saved, config["conversation.lock_wait_s"])
+        journal = going_on(
+            args, library, saved, config["conversation.lock_wait_s"], _teller(args, env)
+        )
         try:
-            requests = _following(args, journal, chosen, question)
+            requests = following(args, journal, chosen, question)
         except BaseException:
             journal.close()
             raise
@@ -130,26 +127,6 @@ def _get_ready(
         provider.prepare(model.model, progress)
     finally:
         progress.end()
-
-
-def _following(
-    args: argparse.Namespace,
-    journal: Journal,
-    chosen: Mapping[str, Any],
-    question: Draft,
-) -> List[Draft]:
-    """What is added to a conversation that goes on: new settings and the question."""
-    if args.retry:
-        _check_retry(journal)
-    own = journal.stream.config()
-    changes = {key: value for key, value in chosen.items() if own.get(key) != value}
-    requests = [Draft(ConfigDelta(changes))] if changes else []
-    if args.edit:
-        return [
-            *requests,
-            *_rare("cli.conversation_edit").in_place_of_last(journal.stream, question),
-        ]
-    return requests if args.retry else [*requests, question]
 
 
 def _load(
@@ -207,76 +184,6 @@ def _gather(args: argparse.Namespace, env: Environment, config: Config, asks: bo
 def _teller(args: argparse.Namespace, env: Environment) -> Callable[[str], None]:
     """Takes lines for the person, who does not want them with --quiet."""
     return lambda line: None if args.quiet else env.tell(PREFIX + one_line(line))
-
-
-def _saved(
-    args: argparse.Namespace, env: Environment, library: Library
-) -> Optional[SavedConversation]:
-    """The conversation to go on with, as it is now; None for a new one."""
-    if args.resume is not None:
-        return library.read(library.resolve(args.resume))
-    if not (args.continue_last or args.retry or args.edit or args.fork or args.replay):
-        return None
-    workspace = workspace_of(env.cwd)
-    last = library.last(workspace)
-    if last is None:
-        raise BadInputError(
-            "There is no conversation in this workspace yet.",
-            where=workspace,
-            hint="Start one without -c, or choose one: jpq conversation ls, then -r ID.",
-        )
-    return library.read(last)
-
-
-def _going_on(
-    args: argparse.Namespace,
-    env: Environment,
-    library: Library,
-    saved: SavedConversation,
-    lock_wait_s: float,
-) -> Journal:
-    """The conversation open for writing; a copy in memory where nothing is to be saved."""
-    if args.ephemeral:
-        return MemoryJournal(saved.stream, saved.metadata)
-    try:
-        if args.fork:
-            forked: Journal = _rare("store.fork").fork(library, saved.id)
-            return forked
-        return library.open(saved.id, lock_wait_s, _teller(args, env))
-    except WriteError as error:
-        return UnsavedJournal(saved.stream, error)
-
-
-def _check_retry(journal: Journal) -> None:
-    turn = journal.stream.last_turn()
-    if turn is None or not turn.unfinished:
-        raise BadInputError(
-            "The last turn is complete; there is nothing to retry.",
-            where=f"conversation {journal.id}",
-            hint="Ask something new with: jpq -c QUESTION",
-        )
-
-
-def _create(
-    args: argparse.Namespace,
-    env: Environment,
-    library: Library,
-    model: ModelRef,
-    chosen: Mapping[str, Any],
-    prompt: str,
-) -> Journal:
-    """A new conversation; in memory where it is not to be saved, or cannot be."""
-    if args.ephemeral:
-        return MemoryJournal(ConversationStream(chosen))
-    metadata = {
-        "title": " ".join(prompt.split())[:_TITLE_CHARACTERS],
-        "workspace": workspace_of(env.cwd),
-        "model": str(model),
-    }
-    try:
-        return library.create(metadata, chosen)
-    except WriteError as error:
-        return UnsavedJournal(ConversationStream(chosen), error)
 
 
 def _ask_trust(path: str, text: str) -> bool:
