@@ -9,6 +9,7 @@ from typing import Any, Iterable, List, Mapping
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.config.check import checked_value
+from jpq.config.file_lock import only_writer
 from jpq.config.files import decoded, read_text, write_private
 from jpq.config.load import Config, check_model, load_config
 from jpq.config.lookup import find_owner, find_row, nearest
@@ -132,18 +133,20 @@ def _set(args: argparse.Namespace, env: Environment) -> None:
     row = find_row(path)
     if row is not None:
         checked_value(row, path, value, lambda _: "jpq config set")
-    old = read_text(file)
-    text = _NEW_FILE if old is None else old
-    parse(text, file)  # settings that are wrong may be what is being mended
-    new = with_setting(text, path, value)
-    if new is None:
-        raise ConfigError(
-            f"{join_name(path)} cannot be set without changing more of the file.",
-            where=file,
-            hint="Set it by hand: jpq config edit",
-        )
-    warnings = _checked_file(file, new)
-    write_private(file, new)
+    # Not beside the file: its folder may be one that is kept in step with other machines.
+    with only_writer(os.path.join(env.paths.state, "config.lock")):
+        old = read_text(file)
+        text = _NEW_FILE if old is None else old
+        parse(text, file)  # settings that are wrong may be what is being mended
+        new = with_setting(text, path, value)
+        if new is None:
+            raise ConfigError(
+                f"{join_name(path)} cannot be set without changing more of the file.",
+                where=file,
+                hint="Set it by hand: jpq config edit",
+            )
+        warnings = _checked_file(file, new)
+        write_private(file, new)
     _tell_all(warnings, env)
     env.tell(f"Set {join_name(path)} in {file}.")
 

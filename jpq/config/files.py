@@ -1,12 +1,18 @@
-"""Private files that are written whole or not at all."""
+"""Private files that are written whole or not at all, and the kernel's locks on files."""
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import Optional
 
 from jpq.config.paths import make_folder
 from jpq.errors import ConfigError, WriteError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 
 def read_text(path: str) -> Optional[str]:
@@ -73,6 +79,24 @@ def sync_folder(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def lock_now(descriptor: int) -> None:
+    """Lock an open file without waiting, until it is closed in every process that holds this
+    descriptor. Raises OSError when somebody has the lock, and where there are no locks."""
+    if sys.platform == "win32":
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def unlock(descriptor: int) -> None:
+    """Give the lock back at once. Closing alone is not enough: a child that is being started
+    holds a copy of the descriptor until its exec is through, and the lock with it."""
+    if sys.platform == "win32":
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def _write_synced(path: str, data: bytes) -> None:

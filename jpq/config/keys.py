@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import ContextManager, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from jpq.config.files import read_text, write_private
 from jpq.config.paths import Paths
@@ -39,17 +40,18 @@ class KeyStore:
 
     def set(self, name: str, value: str) -> None:
         """Keep a key, trimmed. Raises DeniedError for one that cannot be right, WriteError."""
-        keys = self._keys()
-        keys[name] = usable_key(name, value, "the key given")
-        self._write(keys)
+        key = usable_key(name, value, "the key given")
+        with self._alone():
+            self._write({**self._keys(), name: key})
 
     def remove(self, name: str) -> bool:
         """Forget a key; False if there is none. Raises WriteError."""
-        keys = self._keys()
-        if keys.pop(name, None) is None:
-            return False
-        self._write(keys)
-        return True
+        with self._alone():
+            keys = self._keys()
+            if keys.pop(name, None) is None:
+                return False
+            self._write(keys)
+            return True
 
     def _keys(self) -> Dict[str, str]:
         text = read_text(self.path)
@@ -66,6 +68,13 @@ class KeyStore:
             where=self.path,
             hint="Correct it, or remove it and set the keys again: jpq keys set NAME",
         )
+
+    def _alone(self) -> ContextManager[None]:
+        """What keeps another process's change from being lost in ours."""
+        # Of no use to a query, which only reads keys.
+        locks = importlib.import_module("jpq.config.file_lock")
+        alone: ContextManager[None] = locks.only_writer(self.path + ".lock")
+        return alone
 
     def _write(self, keys: Mapping[str, str]) -> None:
         write_private(self.path, json.dumps(keys, indent=2, sort_keys=True) + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Dict, Optional
 
+from jpq.config.file_lock import only_writer
 from jpq.config.files import read_text, write_private
 
 
@@ -26,9 +27,9 @@ class TrustStore:
         """Keep an answer. Raises WriteError."""
         import json  # late, as below
 
-        answers = self._answers()
-        answers[_digest(file, data)] = trusted
-        write_private(self._path, json.dumps(answers, indent=0, sort_keys=True) + "\n")
+        with only_writer(self._path + ".lock"):
+            answers = {**self._answers(), _digest(file, data): trusted}
+            write_private(self._path, json.dumps(answers, indent=0, sort_keys=True) + "\n")
 
     def _answers(self) -> Dict[str, bool]:
         import json  # late: only a project file needs it

@@ -10,11 +10,11 @@ import zipfile
 import zlib
 from typing import IO, Callable, Iterator, Optional
 
+from jpq.config.file_lock import FileLock
 from jpq.config.files import sync_folder
 from jpq.config.paths import make_folder
 from jpq.errors import BadInputError, ErrorKind, JpqError, StreamError, WriteError
 from jpq.provider.base import Progress
-from jpq.provider.local_lock import FileLock
 from jpq.provider.weights import Weights, WeightsStore, unwritable
 
 BLOCK = 1 << 20  # bytes read at a time

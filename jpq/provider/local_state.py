@@ -6,8 +6,8 @@ import json
 import os
 from typing import BinaryIO, List, NamedTuple, Optional
 
+from jpq.config.file_lock import FileLock
 from jpq.config.paths import make_folder
-from jpq.provider.local_lock import FileLock
 
 
 class ServerState(NamedTuple):

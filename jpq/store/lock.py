@@ -8,14 +8,10 @@ import sys
 import time
 from typing import Callable, Optional
 
+from jpq.config.files import lock_now, unlock
 from jpq.errors import BadInputError, ConversationBusyError
 from jpq.store.files import open_private, write_error
 from jpq.store.owner import OwnerFile
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 _POLL_S = 0.05
 _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
@@ -35,7 +31,7 @@ class ConversationLock:
 
     def __init__(self, folder: str, take: Optional[Callable[[int], None]] = None) -> None:
         self._path = os.path.join(folder, "lock")
-        self._take = take or _lock
+        self._take = take or lock_now
         self._descriptor: Optional[int] = None
         self._owner = OwnerFile(self._path + ".owner")
 
@@ -71,7 +67,7 @@ class ConversationLock:
         if self._owner.held:
             self._owner.release()
         elif self._descriptor is not None:
-            _unlock(self._descriptor)
+            unlock(self._descriptor)
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -109,20 +105,3 @@ class ConversationLock:
                 raise
             return self._owner.take()
         return True
-
-
-def _lock(descriptor: int) -> None:
-    """Lock without waiting; raises OSError when another process has it."""
-    if sys.platform == "win32":
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-    else:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _unlock(descriptor: int) -> None:
-    """Unlock. Closing alone is not enough: a child that is being started holds a copy of
-    the descriptor until its exec is through, and the lock with it."""
-    if sys.platform == "win32":
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
-    else:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -127,7 +127,8 @@ def test_set_makes_the_file_and_then_changes_it_line_by_line(config) -> None:
         '\n[providers.openai.headers]\nX-Org = "acme"\n'
     )
     assert config.err == f"Set model in {config.file}.\n"
-    assert os.listdir(str(config.home)) == ["config.toml"]
+    assert sorted(os.listdir(str(config.home))) == ["config.toml", "state"]
+    assert os.listdir(str(config.home / "state")) == ["config.lock"]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_keys_are_kept_in_a_private_file(store) -> None:
     assert os.stat(store.path).st_mode & 0o777 == 0o600
     folder = os.path.dirname(store.path)
     assert os.stat(folder).st_mode & 0o777 == 0o700
-    assert os.listdir(folder) == ["keys.json"]
+    assert sorted(os.listdir(folder)) == ["keys.json", "keys.json.lock"]
     assert store.remove("groq") and not store.remove("groq")
     assert store.names() == ["openai"]
 

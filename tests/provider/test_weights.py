@@ -13,11 +13,11 @@ from typing import Any, Dict, List
 
 import pytest
 
+from jpq.config.file_lock import FileLock
 from jpq.errors import BadInputError, ConfigError, ExitCode, JpqError, StreamError, WriteError
 from jpq.provider.base import Progress
 from jpq.provider.local_fetch import PipFetch
 from jpq.provider.local_install import install
-from jpq.provider.local_lock import FileLock
 from jpq.provider.weights import CATALOGUE, Weights, WeightsStore, find_weights
 from tests.support.weights import Silent
 

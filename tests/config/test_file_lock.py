@@ -10,12 +10,14 @@ import threading
 
 import pytest
 
-from jpq.provider.local_lock import FileLock
+from jpq.config.file_lock import FileLock, only_writer
+from jpq.config.keys import KeyStore
+from jpq.errors import WriteError
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HOLD = """
 import sys
-from jpq.provider.local_lock import FileLock
+from jpq.config.file_lock import FileLock
 held, second = FileLock(sys.argv[1]), FileLock(sys.argv[1])
 assert held.try_acquire() and not second.try_acquire()
 print("held", flush=True)
@@ -59,3 +61,44 @@ def test_a_wait_can_be_cancelled(path: str) -> None:
 def test_a_lock_in_a_folder_that_is_missing_is_an_error(tmp_path: object) -> None:
     with pytest.raises(OSError):
         FileLock(os.path.join(str(tmp_path), "none", "lock")).try_acquire()
+
+
+KEEP = """
+import sys
+from jpq.config.keys import KeyStore
+store = KeyStore(sys.argv[1])
+sys.stdin.readline()
+for number in range(20):
+    store.set(f"{sys.argv[2]}{number}", f"sk-{number}")
+    if number % 2:
+        assert store.remove(f"{sys.argv[2]}{number}")
+"""
+
+
+def test_keys_set_by_many_at_once_are_all_kept(tmp_path: object) -> None:
+    path = os.path.join(str(tmp_path), "keys.json")
+    command = [sys.executable, "-c", KEEP, path]
+    writers = [
+        subprocess.Popen([*command, name], stdin=subprocess.PIPE, cwd=ROOT, text=True)
+        for name in "abc"
+    ]
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.close()
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    assert KeyStore(path).names() == sorted(f"{name}{n}" for name in "abc" for n in range(0, 20, 2))
+
+
+def test_a_writer_that_does_not_end_is_told_of(path: str) -> None:
+    with FileLock(path) as held:
+        assert held.try_acquire()
+        with pytest.raises(WriteError) as caught, only_writer(path, wait_s=0.1):
+            raise AssertionError("never gets here")
+        assert caught.value.where == path
+
+
+def test_what_cannot_be_locked_is_changed_all_the_same(path: str) -> None:
+    os.mkdir(path)
+    with only_writer(path):
+        pass

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import sys
 import threading
 import time
-from typing import Optional
+from typing import Iterator, Optional
 
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
+from jpq.config.files import lock_now, unlock
+from jpq.config.paths import make_folder
+from jpq.errors import WriteError
 
 POLL_S = 0.05
+_WRITER_WAIT_S = 10.0
 
 
 class FileLock:
@@ -31,10 +31,7 @@ class FileLock:
         """Take the lock if nobody holds it. Raises OSError where the file cannot be locked."""
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if sys.platform == "win32":
-                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-            else:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_now(descriptor)
         except (BlockingIOError, PermissionError):  # POSIX, Windows: somebody holds it
             os.close(descriptor)
             return False
@@ -62,10 +59,35 @@ class FileLock:
         """Give the lock back; does nothing when it is not held."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            os.close(descriptor)  # closing unlocks
+            unlock(descriptor)
+            os.close(descriptor)
 
     def __enter__(self) -> FileLock:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.release()
+
+
+@contextlib.contextmanager
+def only_writer(path: str, wait_s: float = _WRITER_WAIT_S) -> Iterator[None]:
+    """What reads, changes and writes a file in here comes before or after every other process
+    that does so with the same lock file ``path``.
+
+    Raises WriteError when another one takes longer than ``wait_s`` seconds. Where nothing can
+    be locked nobody is kept out; a folder that takes no files is told of by the writing.
+    """
+    make_folder(os.path.dirname(path))
+    lock = FileLock(path)
+    try:
+        taken = lock.acquire(wait_s)
+    except OSError:
+        taken = True
+    if not taken:
+        raise WriteError(
+            f"Another jpq is changing the same file, and was not done in {wait_s:g} s.",
+            where=path,
+            hint="Wait for it to end, then try again.",
+        )
+    with lock:
+        yield
