@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import pkgutil
 import secrets
 import signal
 import socket
@@ -146,9 +147,9 @@ def _load(arguments: argparse.Namespace, key: str) -> Any:
 
 
 def _template(name: str) -> str:
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates", name)
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    data = pkgutil.get_data("jpq.provider", f"templates/{name}")  # also from a zip archive
+    assert data is not None
+    return data.decode()
 
 
 def _port(server: Any) -> int:

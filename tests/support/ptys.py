@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WAIT_S = 15.0
 _READ_SIZE = 65536
+_POLL_S = 0.02
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 # Opening a terminal as a session's leader makes it the session's controlling terminal.
@@ -144,10 +145,13 @@ class Child:
 
         The end comes when no process holds the channels any more, not only this one.
         """
+        deadline = time.monotonic() + within_s
+        # A terminal that no process has opened yet looks like one that all have closed.
+        while self._open and self.process.poll() is None and time.monotonic() < deadline:
+            self._read(min(deadline, time.monotonic() + _POLL_S))
         if self._side >= 0:
             os.close(self._side)
             self._side = -1
-        deadline = time.monotonic() + within_s
         while self._read(deadline):
             pass
         assert not self._open, f"{self.process.args} still runs: {self.output!r} {self.errors!r}"

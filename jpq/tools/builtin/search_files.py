@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import sys
 from typing import Any, Mapping
 
@@ -30,7 +31,6 @@ _PARAMETERS = {
     },
 }
 MAX_MATCHES = 200
-_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "search_child.py")
 
 
 class SearchFilesTool(FileTool):
@@ -61,7 +61,7 @@ class SearchFilesTool(FileTool):
             "limit": MAX_MATCHES,
         }
         launch = Launch(
-            argv=(sys.executable, "-I", "-S", _PROGRAM),
+            argv=(sys.executable, "-I", "-S", "-c", _program()),
             cwd=os.path.dirname(real),
             environ=invocation.environ,
             stdin=json.dumps(wanted).encode(),
@@ -75,3 +75,10 @@ class SearchFilesTool(FileTool):
         if ended.stopped:
             return ToolOutput(text, True, full_output, ended=STOPPED)
         return ToolOutput(text.rstrip("\n"), ended.status != 0, full_output)
+
+
+def _program() -> str:
+    """The source of what searches; jpq may be inside a zip archive."""
+    data = pkgutil.get_data("jpq.tools.builtin", "search_child.py")
+    assert data is not None
+    return data.decode()
