@@ -21,8 +21,8 @@ from jpq.events.parts import (
     ToolCallRequest,
     ToolCallStarted,
 )
+from jpq.events.surrogates import REPLACEMENT, has_surrogates, mend, mend_piece, mend_value
 from jpq.events.transcript import parse_tool_call
-from jpq.provider.surrogates import REPLACEMENT, has_surrogates, mend, mend_piece, mend_value
 from jpq.provider.wire_reply import ReplyCallIds, word
 
 TEXT, THINKING, CALL = "text", "thinking", "tool_use"

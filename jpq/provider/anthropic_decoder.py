@@ -17,10 +17,10 @@ from jpq.events.parts import (
     Started,
     StreamEvent,
 )
+from jpq.events.surrogates import mend
 from jpq.events.usage import Usage
 from jpq.provider.anthropic_blocks import OpenBlocks
 from jpq.provider.failure import from_error_object
-from jpq.provider.surrogates import mend
 from jpq.provider.wire_decoder import JsonDecoder
 from jpq.provider.wire_reply import count, no_answer, word
 

@@ -22,15 +22,15 @@ from jpq.events.parts import (
     ToolCallRequest,
     ToolCallStarted,
 )
-from jpq.events.transcript import parse_tool_call
-from jpq.provider.google_arguments import PartialArguments
-from jpq.provider.surrogates import (
+from jpq.events.surrogates import (
     REPLACEMENT,
     has_surrogates,
     mend,
     mend_piece,
     mend_value,
 )
+from jpq.events.transcript import parse_tool_call
+from jpq.provider.google_arguments import PartialArguments
 from jpq.provider.wire_reply import ReplyCallIds, word
 
 # Metadata of a text: the parts it came in, where one of them is more than plain text.

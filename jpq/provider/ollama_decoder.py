@@ -27,10 +27,10 @@ from jpq.events.parts import (
     ToolCallRequest,
     ToolCallStarted,
 )
+from jpq.events.surrogates import REPLACEMENT, has_surrogates, mend_piece, mend_value
 from jpq.events.transcript import parse_tool_call
 from jpq.events.usage import Usage
 from jpq.provider.failure import from_error_object
-from jpq.provider.surrogates import REPLACEMENT, has_surrogates, mend_piece, mend_value
 from jpq.provider.wire_decoder import JsonDecoder
 from jpq.provider.wire_reply import ReplyCallIds, count, no_answer, word
 

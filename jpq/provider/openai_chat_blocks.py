@@ -14,9 +14,9 @@ from jpq.events.parts import (
     ToolArgumentsDelta,
     ToolCallStarted,
 )
+from jpq.events.surrogates import REPLACEMENT, mend_piece
 from jpq.provider.openai_chat_calls import CallTable, OpenCall
 from jpq.provider.openai_chat_fields import ReasoningDetails
-from jpq.provider.surrogates import REPLACEMENT, mend_piece
 from jpq.provider.wire_reply import ReplyCallIds
 
 TextKind = Union[Type[MessageDelta], Type[ReasoningDelta]]

@@ -6,8 +6,8 @@ import json
 from typing import Any, Dict, List, Mapping, Optional
 
 from jpq.events.parts import ToolCallRequest
+from jpq.events.surrogates import mend, mend_piece, mend_value
 from jpq.events.transcript import parse_tool_call
-from jpq.provider.surrogates import mend, mend_piece, mend_value
 from jpq.provider.wire_reply import word
 
 

@@ -19,6 +19,7 @@ from jpq.events.parts import (
     Started,
     StreamEvent,
 )
+from jpq.events.surrogates import has_surrogates
 from jpq.events.usage import Usage
 from jpq.provider.failure import from_error_object
 from jpq.provider.openai_chat_blocks import OpenBlocks
@@ -30,7 +31,6 @@ from jpq.provider.openai_chat_fields import (
     read_usage,
     reasoning_text,
 )
-from jpq.provider.surrogates import has_surrogates
 from jpq.provider.wire_decoder import JsonDecoder
 from jpq.provider.wire_reply import no_answer, word
 

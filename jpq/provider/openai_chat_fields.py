@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from jpq.events.parts import CONTENT_FILTER, LENGTH, REFUSAL, STOP, TOOL_CALLS
+from jpq.events.surrogates import mend_value
 from jpq.events.usage import Usage
-from jpq.provider.surrogates import mend_value
 from jpq.provider.wire_reply import count
 
 # What servers call the ways an answer ends; any other word is passed on as it is.

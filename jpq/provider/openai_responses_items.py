@@ -18,6 +18,7 @@ from jpq.events.parts import (
     ToolArgumentsDelta,
     ToolCallStarted,
 )
+from jpq.events.surrogates import REPLACEMENT, has_surrogates, mend_piece, mend_value
 from jpq.provider.openai_responses_item import (
     CALL_KINDS,
     REASONING,
@@ -26,7 +27,6 @@ from jpq.provider.openai_responses_item import (
     TEXT_KINDS,
     OutputItem,
 )
-from jpq.provider.surrogates import REPLACEMENT, has_surrogates, mend_piece, mend_value
 from jpq.provider.wire_reply import word
 
 

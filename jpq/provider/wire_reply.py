@@ -6,7 +6,7 @@ import zlib
 from typing import Any, Mapping, Optional, Set
 
 from jpq.errors import ErrorKind, StreamError
-from jpq.provider.surrogates import REPLACEMENT, mend
+from jpq.events.surrogates import REPLACEMENT, mend
 
 _SHOWN_CHARS = 80  # of what is not JSON, in the message about it
 

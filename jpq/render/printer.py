@@ -7,7 +7,7 @@ import os
 import select
 from typing import BinaryIO, List, Optional, Tuple
 
-from jpq.render.surrogates import join_halves, split_held
+from jpq.events.surrogates import mend_piece
 
 STDOUT = "stdout"
 
@@ -91,9 +91,9 @@ class Sink:
         """Write what waits, in one write where the system takes it. The error, if it fails."""
         if not self._pending:
             return None
-        text, self._held = split_held(self._held + "".join(self._pending))
+        text, self._held = mend_piece(self._held, "".join(self._pending))
         self._pending.clear()
-        data = self._encoder.encode(join_halves(text))
+        data = self._encoder.encode(text)
         if self._raw is None:
             return None
         try:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Callable, Dict, List
 
-from jpq.render.surrogates import join_halves, split_held
+from jpq.events.surrogates import mend, mend_piece
 
 STRIP = "strip"
 VISUALIZE = "visualize"
@@ -53,12 +53,12 @@ class Sanitizer:
         """What may be shown of the next piece."""
         if not self._held and self._state == self._in_text and _is_plain(text):
             return text
-        text, self._held = split_held(self._held + text)
-        return self._process(join_halves(text))
+        text, self._held = mend_piece(self._held, text)
+        return self._process(text)
 
     def close(self) -> str:
         """The end of the text: what was kept back. The next ``feed`` begins a new text."""
-        rest = self._process(join_halves(self._held))
+        rest = self._process(mend(self._held))
         self._held = ""
         self._state = self._in_text
         return rest

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jpq.events.surrogates import mend
 from jpq.events.turn import (
     Complete,
     ConversationOpened,
@@ -23,7 +24,6 @@ from jpq.events.turn import (
 )
 from jpq.events.usage import Usage
 from jpq.render.aside import ViewOptions
-from jpq.render.surrogates import join_halves
 from jpq.render.views import make_view
 from jpq.terminal.caps import Caps, ChannelCaps
 
@@ -342,7 +342,7 @@ def test_stdout_on_a_pipe_is_the_items_a_blank_line_apart(cycles, data):
         seen += item
     if not seen.endswith("\n"):
         seen += "\n"
-    assert shown(*events)[0] == join_halves(seen[2:])
+    assert shown(*events)[0] == mend(seen[2:])
 
 
 def test_the_model_is_named_once_above_its_answer():

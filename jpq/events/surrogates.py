@@ -1,6 +1,6 @@
 """Mends text whose surrogate pairs were split: servers cut an emoji between two JSON strings.
 
-A lone half cannot be encoded as UTF-8, so it must not get past a decoder.
+A lone half cannot be encoded as UTF-8, so it must not get past a decoder, nor to an output.
 """
 
 from __future__ import annotations
