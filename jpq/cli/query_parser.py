@@ -79,13 +79,19 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
         add_help=False,
     )
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
-    _add_common(parser.add_argument_group("options"))
-    _add_output(parser.add_argument_group("output"))
-    _add_run(parser.add_argument_group("run"))
+    common = parser.add_argument_group("options")
+    add_question_options(common)
+    _add_again(common)
+    add_tool_options(common)
+    output = parser.add_argument_group("output")
+    _add_formats(output)
+    add_output_options(output)
+    add_run_options(parser.add_argument_group("run"))
     return parser
 
 
-def _add_common(group: Any) -> None:
+def add_question_options(group: Any) -> None:
+    """Whom to ask, and what the question comes with: of a query and of a chat."""
     group.add_argument("-m", "--model", metavar="MODEL", help="PROVIDER/MODEL or an alias")
     group.add_argument("-s", "--system", metavar="TEXT", help="system prompt, or @FILE")
     group.add_argument(
@@ -107,16 +113,23 @@ def _add_common(group: Any) -> None:
     which.add_argument(
         "-r", "--resume", metavar="ID", help="go on with that one (jpq conversation ls)"
     )
+    group.add_argument("--fork", action="store_true", help="go on with a copy of the conversation")
+
+
+def _add_again(group: Any) -> None:
     group.add_argument(
         "--retry", action="store_true", help="ask the last unfinished turn again, or go on with it"
     )
     group.add_argument(
         "-e", "--edit", action="store_true", help="ask the last question again, in other words"
     )
-    group.add_argument("--fork", action="store_true", help="go on with a copy of the conversation")
     group.add_argument(
         "--replay", action="store_true", help="show the conversation; without words only that"
     )
+
+
+def add_tool_options(group: Any) -> None:
+    """Model options, tools, and what every command has: of a query and of a chat."""
     group.add_argument(
         "-o",
         "--option",
@@ -146,7 +159,7 @@ def _add_common(group: Any) -> None:
     )
 
 
-def _add_output(group: Any) -> None:
+def _add_formats(group: Any) -> None:
     group.add_argument(
         "--format",
         metavar="NAME",
@@ -157,6 +170,10 @@ def _add_output(group: Any) -> None:
     group.add_argument(
         "--json", dest="format", action="store_const", const="json", help="same as --format json"
     )
+
+
+def add_output_options(group: Any) -> None:
+    """How answers are shown: of a query and of a chat."""
     group.add_argument(
         "--reasoning",
         metavar="MODE",
@@ -184,7 +201,8 @@ def _add_output(group: Any) -> None:
     group.add_argument("--log-file", metavar="PATH", help="write detailed diagnostics there")
 
 
-def _add_run(group: Any) -> None:
+def add_run_options(group: Any) -> None:
+    """What a run may do and take: of a query and of a chat."""
     group.add_argument("--ephemeral", action="store_true", help="save nothing")
     group.add_argument("--base-url", metavar="URL", help="where the model's provider is")
     group.add_argument("--no-stream", action="store_true", help="ask for the answer in one piece")

@@ -67,9 +67,9 @@ def prepare(
     library = Library(os.path.join(env.paths.data, "conversations"))
     saved = saved_conversation(args, env, library)
     own = {} if saved is None else saved.stream.config()
-    config = _load(args, env, chosen, asks, own)
+    config = load_settings(args, env, chosen, asks, own)
     for warning in config.warnings:
-        _teller(args, env)(warning)
+        teller(args, env)(warning)
     limit(config["request.total_timeout_s"])
     if config["model"] is None:
         raise NoModelError()
@@ -77,7 +77,7 @@ def prepare(
     model = parse_model(config["model"], config.table("aliases"))
     base_url = args.base_url or config.option(f"providers.{model.provider}.base_url") or ""
     provider = open_provider(model, config, env.paths, env.environ, secrets.add, base_url)
-    servers = _begin_servers(args, env, config, asks)
+    servers = begin_servers(args, env, config, asks)
     try:
         toolset = offered_toolset(args, config, env.cwd, known=servers is None)
         attached = _attached(args, env, config, model)
@@ -85,7 +85,7 @@ def prepare(
             prompt = _rare("cli.conversation_edit").edit_last(saved, env, asks)
         else:
             prompt = "" if args.retry else _gather(args, env, config, asks)
-        _get_ready(args, env, provider, model)
+        get_ready(args, env, provider, model)
         if servers is not None:
             toolset = offered_toolset(args, config, env.cwd, servers.tools(provider, model))
         if toolset.tools:
@@ -96,7 +96,7 @@ def prepare(
             journal = create(args, env, library, model, chosen, title)
             return Query(config, model, provider, journal, [question], toolset, asks, servers)
         journal = going_on(
-            args, library, saved, config["conversation.lock_wait_s"], _teller(args, env)
+            args, library, saved, config["conversation.lock_wait_s"], teller(args, env)
         )
         try:
             requests = following(args, journal, chosen, question)
@@ -110,18 +110,19 @@ def prepare(
     return Query(config, model, provider, journal, requests, toolset, asks, servers)
 
 
-def _begin_servers(args: argparse.Namespace, env: Environment, config: Config, asks: bool) -> Any:
+def begin_servers(args: argparse.Namespace, env: Environment, config: Config, asks: bool) -> Any:
     """The configured MCP servers, which start meanwhile; None for none."""
     if not config.table("mcp"):
         return None
     # Of no use to most queries.
     module = importlib.import_module("jpq.cli.query_mcp")
-    return module.begin_servers(env, config, asks=asks, tell=_teller(args, env))
+    return module.begin_servers(env, config, asks=asks, tell=teller(args, env))
 
 
-def _get_ready(
+def get_ready(
     args: argparse.Namespace, env: Environment, provider: Provider, model: ModelRef
 ) -> None:
+    """Have the provider do what it must before it can answer, and show how that goes."""
     progress = StderrProgress(env, quiet=args.quiet)
     try:
         provider.prepare(model.model, progress)
@@ -129,13 +130,14 @@ def _get_ready(
         progress.end()
 
 
-def _load(
+def load_settings(
     args: argparse.Namespace,
     env: Environment,
     chosen: Mapping[str, Any],
     asks: bool,
     own: Mapping[str, Any],
 ) -> Config:
+    """The settings in effect: ``chosen`` by options, ``own`` by the conversation."""
     options = {
         **chosen,
         "request.max_attempts": None if args.retries is None else args.retries + 1,
@@ -164,7 +166,7 @@ def _attached(
     if not args.attach:
         return {}
     attach = importlib.import_module("jpq.cli.attach")  # few questions have any
-    attachments = attach.gather_attachments(args.attach, env, config, model, _teller(args, env))
+    attachments = attach.gather_attachments(args.attach, env, config, model, teller(args, env))
     metadata: Mapping[str, Any] = as_metadata(attachments)
     return metadata
 
@@ -177,11 +179,11 @@ def _gather(args: argparse.Namespace, env: Environment, config: Config, asks: bo
         wait_s=config["input.stdin_wait_s"],
         environ=env.environ,
         interactive=asks,
-        tell=_teller(args, env),
+        tell=teller(args, env),
     )
 
 
-def _teller(args: argparse.Namespace, env: Environment) -> Callable[[str], None]:
+def teller(args: argparse.Namespace, env: Environment) -> Callable[[str], None]:
     """Takes lines for the person, who does not want them with --quiet."""
     return lambda line: None if args.quiet else env.tell(PREFIX + one_line(line))
 
