@@ -1,10 +1,12 @@
-"""One question to a model outside any conversation: nothing is shown and nothing saved."""
+"""Questions to a model outside any conversation: nothing is shown and nothing saved."""
 
 from __future__ import annotations
 
 from typing import Any, List, Optional
 
+from jpq import __version__
 from jpq.cli.environment import Environment
+from jpq.cli.log import LoggedProvider, RunLog, known_secrets
 from jpq.cli.progress import StderrProgress
 from jpq.config.load import Config
 from jpq.conversation.thread import USER, Message, Thread, ThreadText
@@ -20,9 +22,10 @@ from jpq.turn.inbox import Inbox
 
 
 class Asker:
-    """Asks the model of ``config``, with the retries of every request. Main thread.
+    """Asks the model of ``config``, with the retries and the log of every request. Main thread.
 
-    A signal ends the process. Raises ConfigError where no model is configured.
+    A context manager that closes the provider. A signal ends the process. Raises ConfigError
+    where no model is configured, and what ``open_provider`` and ``prepare`` raise.
     """
 
     def __init__(self, config: Config, env: Environment) -> None:
@@ -34,16 +37,32 @@ class Asker:
         self._config = config
         self._env = env
         self._model = parse_model(config["model"], config.table("aliases"))
-        self._provider = open_provider(
-            self._model, config, env.paths, env.environ, learn_key=lambda key: None
-        )
         self._transcript = Transcript()
         self._signum: Optional[int] = None
-        progress = StderrProgress(env, quiet=False)
+        self._log = RunLog(known_secrets(env.environ, env.paths))
+        provider = open_provider(
+            self._model, config, env.paths, env.environ, learn_key=self._log.secrets.add
+        )
+        self._provider = LoggedProvider(provider, self._log)
+
+    def __enter__(self) -> Asker:
+        self._log.open(self._env, None, tell_failure=False)
+        self._log.info("jpq %s asks %s for a summary", __version__, self._model)
+        progress = StderrProgress(self._env, quiet=False)
         try:
             self._provider.prepare(self._model.model, progress)
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
         finally:
             progress.end()
+        return self
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], where: Any) -> None:
+        if error is not None:
+            self._log.failure(error)
+        self._provider.close()
+        self._log.close()
 
     def ask(self, question: str) -> str:
         """The model's answer. Raises StreamError, and BadInputError for one that is no use."""
@@ -77,7 +96,9 @@ class Asker:
 
     def retrying(self, retry: Any) -> None:
         """Say why it takes longer."""
-        self._env.tell(f"jpq: {retry.error.message} Trying again in {retry.wait_s:.1f} s.")
+        told = f"{retry.error.message} Trying again in {retry.wait_s:.1f} s."
+        self._log.info("told: %s", told)
+        self._env.tell(f"jpq: {told}")
 
     def resuming(self, error: StreamError) -> None:
         """There is no menu here, so nothing fails behind one."""

@@ -69,8 +69,8 @@ def compact(args: argparse.Namespace, env: Environment, library: Library) -> int
             plan = _plan(stream, args, "")
             # What asks a model costs as much as a query, which a dry run need not pay.
             asker = importlib.import_module("jpq.cli.conversation_ask").Asker
-            ask = asker(_config(stream, args, env), env).ask
-            summary = summarize(stream.entries, plan, ask)
+            with asker(_config(stream, args, env), env) as model:
+                summary = summarize(stream.entries, plan, model.ask)
         report = _report(id, stream, args, summary)
         worth_it = report.after < report.before
         if worth_it:

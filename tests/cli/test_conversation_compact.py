@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from jpq.conversation.event import (
     TurnEnd,
 )
 from jpq.errors import BadInputError, ConfigError, StreamError
+from jpq.provider.http import HttpProvider
 from tests.cli.conversation_shell import Shell
 from tests.support.server import Server, answer, error
 
@@ -91,6 +93,32 @@ def test_a_model_sums_up(shell: Shell) -> None:
     assert "All is well." in shell("show").out
     (_, request) = server.seen
     assert b'"model":"custom/other"' not in request.body and b"other" in request.body
+
+
+def test_asking_for_a_summary_is_logged_without_the_key_and_closes_its_provider(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+    close = HttpProvider.close
+    monkeypatch.setattr(HttpProvider, "close", lambda self: closed.append(close(self)))
+    shell.talk(*TURN, *TURN, *TURN)
+    key = "sk-printed-by-a-command"
+    busy = error("503 Busy", json.dumps({"error": {"message": f"Busy, {key}."}}).encode())
+    with Server(busy, answer("All is well."), error(f"401 No {key}", b"{}")) as server:
+        use_server(shell, server)
+        command = json.dumps(["echo", key])
+        shell.environ["JPQ_SET_PROVIDERS__CUSTOM__API_KEY_CMD"] = command
+        shell("compact", "--summarize")
+        assert len(closed) == 1
+        with pytest.raises(StreamError):
+            shell("compact", "--summarize", "--keep", "1")
+        assert len(closed) == 2
+        assert key in "".join(server.seen[0].headers.values())
+    with open(os.path.join(shell.environ["JPQ_HOME"], "state", "log", "jpq.log")) as file:
+        log = file.read()
+    assert "asks custom/small for a summary" in log and "attempt 2: small" in log
+    assert "Trying again" in log and "failed: auth" in log
+    assert key not in log
 
 
 def test_a_summary_that_cannot_be_had_changes_nothing(shell: Shell) -> None:
