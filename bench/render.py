@@ -16,9 +16,9 @@ from markdown_it import MarkdownIt
 
 from bench.compare import Row, median
 from bench.process import Failed
+from jpq.cli.main import SWITCH_INTERVAL_S
 from jpq.render.markdown.formatter import MarkdownFormatter
 from jpq.render.theme import TRUE_COLOURS, Look
-from jpq.session import SWITCH_INTERVAL_S
 
 ROUNDS = 5
 SIZE = 100_000  # characters

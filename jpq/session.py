@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import sys
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -31,7 +30,7 @@ from jpq.interrupt.signals import Interrupt, SignalRouter
 from jpq.provider.base import ModelRef, Provider, ProviderRequest, ProviderRow
 from jpq.provider.prices import cost_of, price_table
 from jpq.provider.registry import load_api, resolve
-from jpq.render.worker import DisplayFailed, Renderer
+from jpq.render.worker import DisplayFailed
 from jpq.tools.toolset import Toolset
 from jpq.turn.allowance import TurnLimits
 from jpq.turn.calls import CallRound, Settle, Surroundings
@@ -42,11 +41,9 @@ from jpq.turn.loop import TurnLoop, TurnSettings
 
 if TYPE_CHECKING:
     from jpq.interrupt.menus import Chosen, Situation
+    from jpq.render.display import Display
     from jpq.turn.interruption import Menus
 
-# At the default of 5 ms a busy thread keeps a reader waiting for that long after its data
-# has arrived (measured: 5.2 ms at the default, 0.6 ms at this value).
-SWITCH_INTERVAL_S = 0.0005
 _STDOUT = 1
 # How often a wait for a slow reader looks for a signal.
 _FLUSH_POLL_S = 0.1
@@ -123,15 +120,15 @@ def run_turn(
     setup: TurnSetup,
     requests: Sequence[Draft],
     inbox: Inbox,
-    renderer: Renderer,
+    renderer: Display,
     router: Optional[SignalRouter] = None,
 ) -> TurnOutcome:
-    """Run one turn and show it whole, its error and its result too. Main thread.
+    """Run one turn and show it whole, its error and its result too. Main thread, or without a
+    ``router`` any one thread, for which "main thread" stands in all that belongs to the turn.
 
     Without a question in ``requests`` the conversation's unfinished turn is answered. With a
     ``router`` signals are messages while it runs; what they ask for is in the outcome.
     """
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
     renderer.show(ConversationOpened(setup.journal.id, str(setup.model)))
     if router is not None:
         router.escalation.cooldown_s = setup.config["interrupt.cooldown_s"]
@@ -164,7 +161,7 @@ def run_turn(
         return _shown(outcome, inbox, renderer)
 
 
-def _open_round(setup: TurnSetup, inbox: Inbox, renderer: Renderer, settle: Settle) -> CallRound:
+def _open_round(setup: TurnSetup, inbox: Inbox, renderer: Display, settle: Settle) -> CallRound:
     # What runs and asks about calls is of no use to the many turns without one.
     opening = importlib.import_module("jpq.turn.tool_opening")
     opened: CallRound = opening.open_tool_phase(
@@ -184,9 +181,7 @@ def _kept_output(menus: bool) -> ContextManager[None]:
 class _Menus:
     """Menus that are made at the first press, which most turns never see."""
 
-    def __init__(
-        self, setup: TurnSetup, renderer: Renderer, router: Optional[SignalRouter]
-    ) -> None:
+    def __init__(self, setup: TurnSetup, renderer: Display, router: Optional[SignalRouter]) -> None:
         self._setup = setup
         self._renderer = renderer
         self._router = router
@@ -215,7 +210,8 @@ class _Menus:
 
 def _request_maker(setup: TurnSetup) -> Callable[[bool, bool], ProviderRequest]:
     options: Mapping[str, Any] = setup.config.table("options")
-    system = setup.config["system"] or ""
+    told = (setup.config["system"], setup.config["instructions"])
+    system = "\n\n".join(text for text in told if text)
     definitions = setup.toolset.definitions
 
     def make_request(tools: bool, continues: bool) -> ProviderRequest:
@@ -258,7 +254,7 @@ def _settings(setup: TurnSetup) -> TurnSettings:
     )
 
 
-def _shown(outcome: TurnOutcome, inbox: Inbox, renderer: Renderer) -> TurnOutcome:
+def _shown(outcome: TurnOutcome, inbox: Inbox, renderer: Display) -> TurnOutcome:
     """Wait until all is written, however slow its reader is; a signal ends the wait.
 
     The turn is saved by now, so only the way the process ends can still change.

@@ -13,6 +13,9 @@ from typing import List, NoReturn, Optional
 
 from jpq import __version__
 
+# At the default of 5 ms a busy thread keeps a reader waiting for that long after its data
+# has arrived (measured: 5.2 ms at the default, 0.6 ms at this value).
+SWITCH_INTERVAL_S = 0.0005
 _BROKEN_PIPE = 141  # as in jpq.errors, which --version does not load
 _CANNOT_WRITE = 74
 
@@ -25,6 +28,7 @@ def main(argv: Optional[List[str]] = None) -> NoReturn:
     for a reader thread that is still connecting.
     """
     gc.disable()  # nothing that starting up creates is garbage
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     _occupy_closed_descriptors()
     _make_blocking()
     arguments = sys.argv[1:] if argv is None else argv

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, NamedTuple, Optional, Protocol
 
-from jpq.interrupt.prompt import Dialogue
+from jpq.interrupt.prompt import Dialogue, Prompter
 from jpq.tools import texts
 from jpq.tools.definition import ASK, EDIT, SKIP, UNATTENDED, Question
 from jpq.tools.executor import Delivery, ToolExecutor
@@ -43,6 +43,62 @@ class Permit(NamedTuple):
         """What the model is told where it is not run."""
         skipped = self.action == SKIP
         return texts.SKIPPED if skipped else texts.with_reason(texts.DENIED, self.reason)
+
+
+class Asker(Protocol):
+    """Whoever decides about calls. Main thread.
+
+    ``meanwhile`` is called several times a second while the answer is awaited; what it
+    raises (PromptLeft) ends the wait. Raises NobodyAnswers where there is nobody any more.
+    """
+
+    def permission(
+        self,
+        executor: ToolExecutor,
+        permissions: Permissions,
+        complaint: Callable[[Any], Optional[str]],
+        meanwhile: Callable[[], None],
+    ) -> Permit:
+        """Whether the call may run; ``complaint`` checks edited arguments."""
+
+    def delivery(
+        self, executor: ToolExecutor, edit_first: bool, meanwhile: Callable[[], None]
+    ) -> Delivery:
+        """Whether the model gets the result; ``edit_first`` is result mode *edit*."""
+
+    def question(
+        self, executor: ToolExecutor, question: Question, meanwhile: Callable[[], None]
+    ) -> Optional[str]:
+        """The answer to what the running call asks; None for no answer."""
+
+
+class TerminalAsker:
+    """An Asker whose answers come from the person at the terminal."""
+
+    def __init__(self, prompter: Prompter) -> None:
+        self._prompter = prompter
+
+    def permission(
+        self,
+        executor: ToolExecutor,
+        permissions: Permissions,
+        complaint: Callable[[Any], Optional[str]],
+        meanwhile: Callable[[], None],
+    ) -> Permit:
+        with self._prompter.dialogue(meanwhile) as dialogue:
+            return PermissionDialogue(executor, permissions, complaint).hold(dialogue)
+
+    def delivery(
+        self, executor: ToolExecutor, edit_first: bool, meanwhile: Callable[[], None]
+    ) -> Delivery:
+        with self._prompter.dialogue(meanwhile) as dialogue:
+            return ask_delivery(dialogue, executor.title, executor.result, edit_first)
+
+    def question(
+        self, executor: ToolExecutor, question: Question, meanwhile: Callable[[], None]
+    ) -> Optional[str]:
+        with self._prompter.dialogue(meanwhile) as dialogue:
+            return ask_question(dialogue, executor.title, question)
 
 
 class PermissionDialogue:

@@ -12,10 +12,10 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from jpq.conversation.event import ConfigDelta, Draft, InquiryRequest, InquiryResponse, ToolCall
 from jpq.errors import DeniedError
 from jpq.events.turn import ToolEnded, ToolStarted, TurnEvent
-from jpq.interrupt.prompt import Dialogue, NobodyAnswers, Prompter, PromptLeft
+from jpq.interrupt.prompt import NobodyAnswers, PromptLeft
 from jpq.tools import texts
 from jpq.tools.admission import Admission, Refusal
-from jpq.tools.consent import PermissionDialogue, ask_delivery, ask_question
+from jpq.tools.consent import Asker
 from jpq.tools.definition import EDIT, SKIP, Tool, ToolAnswered
 from jpq.tools.executor import ACTIVE, RESTARTED, State, Step, ToolExecutor, ToolFinished
 from jpq.tools.launcher import Launcher
@@ -31,21 +31,21 @@ class ToolCoordinator:
 
     Whoever drives it hands it each item of the inbox (``take``), opens a prompt while one
     is due (``prompt``), and collects what has come of it (``take_answers``,
-    ``take_drafts``). ``prompter`` is None where nobody can be asked.
+    ``take_drafts``). ``asker`` is None where nobody can be asked.
     """
 
     def __init__(
         self,
         tools: Mapping[str, Tool],
         permissions: Permissions,
-        prompter: Optional[Prompter],
+        asker: Optional[Asker],
         launcher: Launcher,
         show: Callable[[TurnEvent], None],
     ) -> None:
         self._tools = tools
         self._permissions = permissions
         self._admission = Admission(tools, permissions)
-        self._prompter = prompter
+        self._asker = asker
         self._launcher = launcher
         self._show = show
         self._executors: Dict[str, ToolExecutor] = {}
@@ -83,7 +83,7 @@ class ToolCoordinator:
         self._executors = {
             call.id: ToolExecutor(call, self._tools.get(call.name)) for call in calls
         }
-        can_ask = self._prompter is not None
+        can_ask = self._asker is not None
         for executor in self._executors.values():
             judged = self._admission.judge(executor.call, earlier, can_ask)
             if isinstance(judged, Refusal):
@@ -138,7 +138,7 @@ class ToolCoordinator:
             return
         self._show(ToolEnded(executor.id))
         mode = self._permissions.result_mode(executor.tool)
-        answer = executor.finish(finished, mode, can_ask=self._prompter is not None)
+        answer = executor.finish(finished, mode, can_ask=self._asker is not None)
         self._answers += [answer] if answer is not None else []
 
     def _takes_question(self, asked: Asked) -> None:
@@ -147,7 +147,7 @@ class ToolCoordinator:
             asked.fail("the call was given up")
         elif asked.question.text in executor.remembered:
             asked.answer(executor.remembered[asked.question.text])
-        elif self._prompter is None:
+        elif self._asker is None:
             asked.fail("nobody can be asked in this run")
         else:
             if executor.state is State.RUNNING:
@@ -176,7 +176,7 @@ class ToolCoordinator:
         Where nobody answers any more, what can only be asked is settled without.
         """
         executor = self._next_to_ask()
-        assert executor is not None and self._prompter is not None
+        assert executor is not None and self._asker is not None
         state = executor.state
         asked = self._questions.of(executor.id)
 
@@ -186,14 +186,15 @@ class ToolCoordinator:
                 raise _Settled
 
         try:
-            with self._prompter.dialogue(attend) as dialogue:
-                if state is State.AWAITING_PERMISSION:
-                    self._ask_permission(executor, dialogue)
-                elif state is State.AWAITING_DELIVERY:
-                    self._ask_delivery(executor, dialogue)
-                else:
-                    assert asked is not None
-                    self._ask_question(executor, asked, dialogue)
+            if state is State.AWAITING_PERMISSION:
+                self._ask_permission(executor, self._asker, attend)
+            elif state is State.AWAITING_DELIVERY:
+                edit_first = self._permissions.result_mode(executor.tool) == EDIT
+                delivery = self._asker.delivery(executor, edit_first, attend)
+                self._answers.append(executor.deliver(delivery))
+            else:
+                assert asked is not None
+                self._ask_question(executor, asked, self._asker, attend)
         except NobodyAnswers:
             self._go_on_alone()
         except _Settled:
@@ -203,10 +204,11 @@ class ToolCoordinator:
         """The first call in request order that waits for the person."""
         return next(iter(self._in(*_WAITING)), None)
 
-    def _ask_permission(self, executor: ToolExecutor, dialogue: Dialogue) -> None:
+    def _ask_permission(
+        self, executor: ToolExecutor, asker: Asker, attend: Callable[[], None]
+    ) -> None:
         complaint = self._admission.complaint(executor.call.name)
-        questions = PermissionDialogue(executor, self._permissions, complaint)
-        permit = questions.hold(dialogue)
+        permit = asker.permission(executor, self._permissions, complaint, attend)
         if permit.action == ALLOW:
             self._begin(executor, permit.arguments, permit.edited)
         else:
@@ -224,13 +226,10 @@ class ToolCoordinator:
             elif decision.action == ALLOW:
                 self._begin(executor, executor.arguments, edited=False)
 
-    def _ask_delivery(self, executor: ToolExecutor, dialogue: Dialogue) -> None:
-        mode = self._permissions.result_mode(executor.tool)
-        delivery = ask_delivery(dialogue, executor.title, executor.result, mode == EDIT)
-        self._answers.append(executor.deliver(delivery))
-
-    def _ask_question(self, executor: ToolExecutor, asked: Asked, dialogue: Dialogue) -> None:
-        answer = ask_question(dialogue, executor.title, asked.question)
+    def _ask_question(
+        self, executor: ToolExecutor, asked: Asked, asker: Asker, attend: Callable[[], None]
+    ) -> None:
+        answer = asker.question(executor, asked.question, attend)
         self._number += 1
         id = f"{executor.id}/{self._number}"
         self._drafts.append(Draft(InquiryRequest(id, asked.question.text)))
@@ -242,7 +241,7 @@ class ToolCoordinator:
 
     def _go_on_alone(self) -> None:
         """The terminal is gone: nothing that waits for the person can go on."""
-        self._prompter = None
+        self._asker = None
         self._questions.fail_all("nobody can be asked any more")
         unasked = self._in(State.AWAITING_PERMISSION)
         if unasked:

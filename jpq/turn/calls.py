@@ -24,6 +24,7 @@ from jpq.errors import DeniedError
 from jpq.turn.coordinator import Answer
 
 if TYPE_CHECKING:
+    from jpq.tools.consent import Asker
     from jpq.tools.definition import ToolAnswered
 
 Settle = Callable[[List["ToolAnswered"], List[Draft]], None]
@@ -31,13 +32,15 @@ Settle = Callable[[List["ToolAnswered"], List[Draft]], None]
 
 class Surroundings(NamedTuple):
     """Where tools run: the environment they inherit, the folder, the conversation's folder
-    (None where nothing is saved), whether a person can be asked, and ``--yes``."""
+    (None where nothing is saved), whether a person can be asked, and ``--yes``. ``asker`` asks
+    in another way than on the terminal, for a program that drives the turn."""
 
     environ: Mapping[str, str]
     cwd: str
     folder: Optional[str]
     interactive: bool
     yes: bool
+    asker: Optional[Asker] = None
 
 
 class CallRound(Protocol):

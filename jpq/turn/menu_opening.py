@@ -10,14 +10,14 @@ from jpq.interrupt.handler import FixedActions, InterruptHandler
 from jpq.interrupt.prompt import Prompter
 from jpq.interrupt.signals import SignalRouter
 from jpq.interrupt.watchdog import Watchdog
+from jpq.render.display import Display
 from jpq.render.sanitize import sanitize
-from jpq.render.worker import Renderer
 
 
 def open_menus(
     config: Config,
     environ: Mapping[str, str],
-    renderer: Renderer,
+    renderer: Display,
     router: SignalRouter,
     menus: bool,
 ) -> InterruptHandler:

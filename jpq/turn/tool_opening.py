@@ -8,8 +8,9 @@ from typing import Optional, Set
 from jpq.config.load import Config
 from jpq.interrupt.prompt import Prompter
 from jpq.provider.rows import ROWS
+from jpq.render.display import Display
 from jpq.render.sanitize import sanitize
-from jpq.render.worker import Renderer
+from jpq.tools.consent import Asker, TerminalAsker
 from jpq.tools.coordinator import ToolCoordinator
 from jpq.tools.launcher import Launcher, child_environ
 from jpq.tools.permission import Permissions
@@ -27,7 +28,7 @@ def open_tool_phase(
     toolset: Toolset,
     surroundings: Surroundings,
     inbox: Inbox,
-    renderer: Renderer,
+    renderer: Display,
     settle: Settle,
     deadline: Optional[float] = None,
 ) -> ToolPhase:
@@ -36,7 +37,9 @@ def open_tool_phase(
     Main thread. Raises ConfigError for a wrong rule.
     """
     where = surroundings
-    prompter = Prompter(renderer.lease, sanitize, where.environ) if where.interactive else None
+    asker: Optional[Asker] = where.asker
+    if asker is None and where.interactive:
+        asker = TerminalAsker(Prompter(renderer.lease, sanitize, where.environ))
     launcher = Launcher(
         inbox.post,
         renderer.show,
@@ -46,7 +49,7 @@ def open_tool_phase(
         workers=config["tools.workers"],
     )
     permissions = Permissions(Policy.of_config(config), yes=where.yes)
-    tools = ToolCoordinator(toolset.tools, permissions, prompter, launcher, renderer.show)
+    tools = ToolCoordinator(toolset.tools, permissions, asker, launcher, renderer.show)
     return ToolPhase(tools, inbox, settle, renderer.show, deadline)
 
 

@@ -9,6 +9,7 @@ from jpq.conversation.event import Draft, ToolCall
 from jpq.events.turn import TurnEvent
 from jpq.interrupt.cancel import CancelToken
 from jpq.interrupt.prompt import Prompter
+from jpq.tools.consent import TerminalAsker
 from jpq.tools.coordinator import ToolCoordinator
 from jpq.tools.definition import (
     Invocation,
@@ -70,7 +71,7 @@ class Calls:
         self.coordinator = ToolCoordinator(
             {each.spec.name: each for each in tools},
             Permissions(Policy(parsed), yes=yes),
-            prompter,
+            None if prompter is None else TerminalAsker(prompter),
             Launcher(
                 self.inbox.post,
                 self.shown.append,
