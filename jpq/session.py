@@ -12,7 +12,6 @@ from typing import (
     ContextManager,
     List,
     Mapping,
-    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -27,6 +26,7 @@ from jpq.conversation.thread import Thread, ThreadToolResult, build_thread
 from jpq.events.turn import ConversationOpened, Error, Result, TurnEvent
 from jpq.events.usage import Usage
 from jpq.interrupt.signals import Interrupt, SignalRouter
+from jpq.named import NamedTuple
 from jpq.provider.base import ModelRef, Provider, ProviderRequest, ProviderRow
 from jpq.provider.prices import cost_of, price_table
 from jpq.provider.registry import load_api, resolve

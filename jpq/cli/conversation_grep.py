@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Pattern
+from typing import Any, Dict, Iterator, List, Optional, Pattern
 
 from jpq.cli.conversation_cmd import is_terminal
 from jpq.cli.conversation_text import NOTE, said_in
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.errors import BadInputError, UsageError
+from jpq.named import NamedTuple
 from jpq.render.sanitize import sanitize
 from jpq.store.files import read_file
 from jpq.store.library import Library

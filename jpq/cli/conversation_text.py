@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from jpq.conversation.attachment import from_metadata
 from jpq.conversation.effective import effective
@@ -21,6 +21,7 @@ from jpq.conversation.event import (
     ToolResponse,
 )
 from jpq.conversation.stream import ConversationStream
+from jpq.named import NamedTuple
 from jpq.store.reading import SavedConversation
 
 NOTE = "Note"  # the speaker of what jpq says itself

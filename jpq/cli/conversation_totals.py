@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from jpq.cli.environment import Environment
 from jpq.config.load import load_config
 from jpq.conversation.stream import ConversationStream, Turn
 from jpq.events.usage import Usage, total_usage
+from jpq.named import NamedTuple
 from jpq.provider.prices import Price, cost_of, price_table
 from jpq.render.aside import cost_words, usage_words
 

@@ -9,13 +9,14 @@ import platform
 import socket
 import sys
 import tempfile
-from typing import Callable, List, NamedTuple, Optional
+from typing import Callable, List, Optional
 from urllib.parse import urlsplit
 
 from jpq.cli.environment import Environment
 from jpq.config.keys import find_key, key_store, key_ways
 from jpq.config.load import Config, load_config
 from jpq.errors import ExitCode, JpqError, WriteError
+from jpq.named import NamedTuple
 from jpq.provider.base import ModelRef, ProviderRow
 from jpq.provider.local_engine import require_engine
 from jpq.provider.registry import parse_model, resolve

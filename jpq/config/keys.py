@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from typing import ContextManager, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import ContextManager, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from jpq.config.files import read_text, write_private
 from jpq.config.paths import Paths
 from jpq.errors import ConfigError, DeniedError
+from jpq.named import NamedTuple
 
 COMMAND_TIMEOUT_S = 30.0  # long enough to unlock a password store by hand
 

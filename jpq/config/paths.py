@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import Mapping, NamedTuple, Optional
+from typing import Mapping, Optional
 
 from jpq.errors import WriteError
+from jpq.named import NamedTuple
 
 
 class Paths(NamedTuple):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from typing import Any, Dict, Iterator, List, Match, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Match, Optional, Tuple
 
 from jpq.config.nested import MISSING, Path
 from jpq.errors import ConfigError
+from jpq.named import NamedTuple
 
 
 class Statement(NamedTuple):

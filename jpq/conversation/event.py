@@ -4,9 +4,11 @@ Each class is one ``type`` of entry in ``events.jsonl``. A provider's opaque dat
 the entry's ``metadata`` beside the provider and model that made it.
 """
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Union
+
+from jpq.named import NamedTuple
 
 
 class ChatRequest(NamedTuple):

@@ -3,9 +3,9 @@
 It repairs structure and never identity: an entry that stays keeps its id and its bytes.
 """
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from jpq.conversation.event import (
     AssistantMessage,
@@ -20,6 +20,7 @@ from jpq.conversation.event import (
     ToolCall,
     ToolResponse,
 )
+from jpq.named import NamedTuple
 
 # What the model is told where the store has nothing to tell it.
 NOT_ANSWERED = "The call was interrupted before it gave a result. What it did until then is lost."

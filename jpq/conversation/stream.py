@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from jpq.conversation.effective import effective
 from jpq.conversation.event import (
@@ -22,6 +22,7 @@ from jpq.conversation.event import (
     Unknown,
 )
 from jpq.conversation.identity import new_event_id, settled_event_id, utc_timestamp
+from jpq.named import NamedTuple
 
 # What ended in one of these is not over: the person can have it done again or gone on with.
 UNFINISHED = frozenset({"interrupted", "incomplete", "limited", "empty", "error", "denied"})

@@ -10,11 +10,12 @@ The field ``index`` hides ``tuple.index``, which nobody calls on these values; h
 type comments.
 """
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from jpq.events.usage import Usage
+from jpq.named import NamedTuple
 
 STOP = "stop"
 TOOL_CALLS = "tool_calls"

@@ -1,8 +1,8 @@
 """Transcript: folds stream events into what the model said, usable at any moment."""
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from jpq.events import strict_json
 from jpq.events.parts import (
@@ -21,6 +21,7 @@ from jpq.events.parts import (
     ToolCallStarted,
 )
 from jpq.events.usage import Usage
+from jpq.named import NamedTuple
 
 
 class TextBlock(NamedTuple):

@@ -6,11 +6,12 @@ field ``index`` hides ``tuple.index``, which nobody calls on these values; hence
 comments.
 """
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional, Union
+from typing import Any, Mapping, Optional, Union
 
 from jpq.events.usage import Usage
+from jpq.named import NamedTuple
 
 
 class ConversationOpened(NamedTuple):

@@ -1,8 +1,10 @@
 """Token counts as a provider reported them."""
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
-from typing import Dict, Iterable, NamedTuple, Optional
+from typing import Dict, Iterable, Optional
+
+from jpq.named import NamedTuple
 
 
 class Usage(NamedTuple):
@@ -14,7 +16,7 @@ class Usage(NamedTuple):
     cache_read_tokens: Optional[int] = None
     cache_write_tokens: Optional[int] = None
 
-    def merged(self, later: "Usage") -> "Usage":
+    def merged(self, later: Usage) -> Usage:
         """Field by field, the later report where it has a value.
 
         Providers repeat cumulative counts, so reports of one cycle replace and never add.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from jpq.interrupt.escalation import END
 from jpq.interrupt.menus import MENUS, Choice, Chosen, Place, Running, Situation, help_lines, line
 from jpq.interrupt.prompt import Dialogue, NobodyAnswers, Prompter, PromptLeft, TerminalStuck
 from jpq.interrupt.signals import Interrupt, SignalRouter, is_key
 from jpq.interrupt.watchdog import Watchdog
+from jpq.named import NamedTuple
 from jpq.terminal.tty import in_foreground
 
 # Windows has no SIGHUP.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Callable, Dict, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, Sequence, Tuple
+
+from jpq.named import NamedTuple
 
 
 class Place(Enum):

@@ -11,9 +11,10 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, NoReturn, Optional
+from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional
 
 from jpq.interrupt.escalation import AT_ONCE, END, Escalation
+from jpq.named import NamedTuple
 from jpq.terminal.modes import put_modes_back
 
 # By name because Windows lacks some and has its own Ctrl+Break.

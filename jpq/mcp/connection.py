@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Mapping, NamedTuple, Optional, Protocol
+from typing import Any, Mapping, Optional, Protocol
 
 from jpq import __version__
 from jpq.interrupt.cancel import CancelToken
@@ -14,6 +14,7 @@ from jpq.mcp.host import Host
 from jpq.mcp.link import Link, OnProgress
 from jpq.mcp.protocol import LOG_MESSAGE, META, Json, encode, table, text_of
 from jpq.mcp.transport import Log, Transport
+from jpq.named import NamedTuple
 
 CLIENT_INFO = {"name": "jpq", "version": __version__}
 TIMEOUT_S = 60.0

@@ -6,9 +6,10 @@ Forms are flat: texts, numbers, yes or no, and choices (specification, page on e
 from __future__ import annotations
 
 import re
-from typing import Any, List, NamedTuple, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 from jpq.mcp.protocol import Json, table, text_of
+from jpq.named import NamedTuple
 
 TEXT, NUMBER, INTEGER, BOOLEAN, CHOICE, CHOICES = (
     *("text", "number", "integer", "boolean"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Callable, NamedTuple, Optional, Tuple
+from typing import Callable, Optional, Tuple
 
 from jpq.mcp.failure import McpError, McpRefused, McpTimedOut
 from jpq.mcp.link import Link, Pending
@@ -24,6 +24,7 @@ from jpq.mcp.protocol import (
     text_of,
 )
 from jpq.mcp.transport import Transport
+from jpq.named import NamedTuple
 
 # How long a silent stdio server is taken for one that is still starting, not for an old one.
 PROBE_S = 3.0

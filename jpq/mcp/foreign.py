@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 from jpq.errors import BadInputError
+from jpq.named import NamedTuple
 
 # Where other clients put their servers, and what they call a server's address.
 _TABLES = ("mcpServers", "servers", "context_servers")

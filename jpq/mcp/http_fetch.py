@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Mapping, Optional
 
 from jpq.errors import StreamError
 from jpq.mcp.http_failure import from_transport
 from jpq.mcp.protocol import Json
+from jpq.named import NamedTuple
 from jpq.wire.connection import Wire
 from jpq.wire.message import HttpRequest
 from jpq.wire.transport import Transport

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Optional
 
 from jpq.errors import JpqError, StreamError
 from jpq.mcp.protocol import Id, Json, decode
 from jpq.mcp.transport import Log
+from jpq.named import NamedTuple
 from jpq.wire.connection import Wire
 from jpq.wire.sse import resumable
 from jpq.wire.transport import Response

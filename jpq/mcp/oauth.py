@@ -10,7 +10,7 @@ import base64
 import hashlib
 import secrets
 import threading
-from typing import Dict, List, Mapping, NamedTuple, Optional, Protocol
+from typing import Dict, List, Mapping, Optional, Protocol
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from jpq.mcp.failure import McpUnauthorized
@@ -20,6 +20,7 @@ from jpq.mcp.oauth_discovery import Authority, challenge_of, find_authority
 from jpq.mcp.oauth_tokens import Grant, TokenStore
 from jpq.mcp.protocol import Json, encode, text_of
 from jpq.mcp.transport import Log
+from jpq.named import NamedTuple
 
 _MAX_LOGINS = 3
 _FORM = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}

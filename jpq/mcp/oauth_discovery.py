@@ -7,12 +7,13 @@ RFC 9728 (protected resource metadata) and RFC 8414 (authorization server metada
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, Optional
 from urllib.parse import urlsplit, urlunsplit
 
 from jpq.mcp.failure import McpError, McpUnauthorized
 from jpq.mcp.http_fetch import Fetcher
 from jpq.mcp.protocol import Json, text_of
+from jpq.named import NamedTuple
 
 _PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))')
 _HEADERS = {"Accept": "application/json", "MCP-Protocol-Version": "2025-11-25"}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Optional
 
 from jpq.config.files import read_text, write_private
 from jpq.mcp.protocol import Json
+from jpq.named import NamedTuple
 
 
 class Grant(NamedTuple):

@@ -13,9 +13,10 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 from jpq.mcp.failure import McpUnreachable
+from jpq.named import NamedTuple
 
 # What a server may see of our environment; keys of any kind only when they are listed.
 INHERITED = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from fnmatch import fnmatchcase
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, Mapping, Optional, Sequence
 
 from jpq.errors import JpqError
 from jpq.mcp.client import Call, Client
@@ -13,6 +13,7 @@ from jpq.mcp.failure import McpClosed, McpError
 from jpq.mcp.protocol import Json
 from jpq.mcp.settings import ServerSettings
 from jpq.mcp.transport import Log
+from jpq.named import NamedTuple
 
 # A server that keeps dying is started so often in all.
 _MAX_STARTS = 3

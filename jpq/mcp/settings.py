@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Tuple
 
 from jpq.config.load import Config
 from jpq.config.nested import join_name
@@ -14,6 +14,7 @@ from jpq.mcp.host import Host
 from jpq.mcp.memory import EraMemory
 from jpq.mcp.process import server_environ
 from jpq.mcp.transport import Log, Transport
+from jpq.named import NamedTuple
 
 
 class ServerSettings(NamedTuple):

@@ -5,12 +5,13 @@ turns a ``ProviderRequest`` into an ``HttpRequest`` and the reply back into stre
 ``Exchange`` runs that once, on a reader thread.
 """
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Protocol, Tuple
+from typing import Any, Iterator, Mapping, Optional, Protocol, Tuple
 
 from jpq.conversation.thread import Thread
 from jpq.events.parts import StreamEvent
+from jpq.named import NamedTuple
 from jpq.wire.message import Message
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import textwrap
-from typing import Any, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Iterable, List, Mapping, Sequence, Tuple
 
 from jpq.config.paths import Paths, find_paths
+from jpq.named import NamedTuple
 from jpq.provider.base import ProviderRow
 from jpq.provider.local_engine import engine_obstacle
 from jpq.provider.registry import key_variable

@@ -8,9 +8,10 @@ the words are read before the status is believed. The order of the questions mat
 from __future__ import annotations
 
 import re
-from typing import AbstractSet, Callable, NamedTuple, Optional, Tuple
+from typing import AbstractSet, Callable, Optional, Tuple
 
 from jpq.errors import ErrorKind
+from jpq.named import NamedTuple
 
 
 class Reported(NamedTuple):

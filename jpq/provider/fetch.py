@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Iterator, NamedTuple
+from typing import Iterator
 from urllib.parse import urljoin, urlsplit
 
 from jpq.errors import BadInputError, ErrorKind, StreamError
+from jpq.named import NamedTuple
 from jpq.wire.connection import Wire
 from jpq.wire.failure import shown
 from jpq.wire.message import HttpRequest

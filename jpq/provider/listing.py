@@ -7,10 +7,11 @@ references, "Models" of OpenRouter's documentation and "models.list" of Google's
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Tuple
 
 from jpq.conversation.thread import Thread
 from jpq.errors import ConfigError, ErrorKind, StreamError
+from jpq.named import NamedTuple
 from jpq.provider.anthropic_encoder import VERSION
 from jpq.provider.base import ProviderRequest, ProviderRow
 from jpq.provider.endpoint import has_version, join

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Optional, Sequence, Tuple
 from urllib.parse import quote
 
 from jpq.config.files import read_text, write_private
 from jpq.errors import ConfigError
+from jpq.named import NamedTuple
 from jpq.provider.base import ProviderRow
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400

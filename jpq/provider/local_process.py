@@ -14,9 +14,10 @@ import socket
 import subprocess
 import sys
 import threading
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from jpq.errors import ErrorKind, StreamError
+from jpq.named import NamedTuple
 from jpq.provider.local_state import ServerFolder, ServerState, server_folders
 
 ANSWER_S = 3.0  # a healthy server answers on loopback within milliseconds

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from typing import BinaryIO, List, NamedTuple, Optional
+from typing import BinaryIO, List, Optional
 
 from jpq.config.file_lock import FileLock
 from jpq.config.paths import make_folder
+from jpq.named import NamedTuple
 
 
 class ServerState(NamedTuple):

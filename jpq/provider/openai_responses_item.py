@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple, Type, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple, Type, Union
 
 from jpq.events.parts import MessageDelta, ReasoningDelta, ToolCallRequest
 from jpq.events.surrogates import mend, mend_value
 from jpq.events.transcript import parse_tool_call
+from jpq.named import NamedTuple
 from jpq.provider.wire_reply import word
 
 MESSAGE, REASONING = "message", "reasoning"

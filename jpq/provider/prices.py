@@ -7,9 +7,10 @@ configuration replaces and adds. A price that is not known is never guessed.
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Mapping, Optional
 
 from jpq.events.usage import Usage
+from jpq.named import NamedTuple
 
 _MILLION = 1_000_000
 # The date at the end of a snapshot's name, which costs what the model does:

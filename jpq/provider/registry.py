@@ -7,10 +7,11 @@ Adding a wire API is one module and one row of ``APIS``; adding a provider is on
 from __future__ import annotations
 
 import importlib
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from jpq.config.lookup import nearest_of
 from jpq.errors import ConfigError
+from jpq.named import NamedTuple
 from jpq.provider.base import ModelRef, ProviderRow
 from jpq.provider.endpoint import complete_base_url
 from jpq.provider.rows import ROWS

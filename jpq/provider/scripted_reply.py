@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any, List, Mapping, NamedTuple, Optional, Pattern, Tuple
+from typing import Any, List, Mapping, Optional, Pattern, Tuple
 
 from jpq.config.lookup import nearest_of
 from jpq.config.toml_text import parse as parse_toml
 from jpq.errors import ConfigError
+from jpq.named import NamedTuple
 
 
 class ScriptedCall(NamedTuple):

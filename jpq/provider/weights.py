@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from jpq.errors import ConfigError, WriteError
+from jpq.named import NamedTuple
 
 
 class Weights(NamedTuple):

@@ -1,9 +1,9 @@
 """Aside: everything that is not the answer, on stderr."""
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Union
 
 from jpq.events.turn import (
     Complete,
@@ -24,6 +24,7 @@ from jpq.events.turn import (
     Waiting,
 )
 from jpq.events.usage import Usage
+from jpq.named import NamedTuple
 from jpq.render.lines import PREFIX, error_lines, one_line
 from jpq.render.printer import Printer
 from jpq.render.reasoning import ReasoningDisplay

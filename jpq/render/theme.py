@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, Mapping, NamedTuple
+from typing import Dict, Iterator, Mapping
 
+from jpq.named import NamedTuple
 from jpq.terminal.caps import ChannelCaps
 
 RESET = "\x1b[0m"
 DIM = "\x1b[2m"
 BOLD = "\x1b[1m"
 RED = "\x1b[31m"
+GREEN = "\x1b[32m"
+YELLOW = "\x1b[33m"
+CYAN = "\x1b[36m"
 
 # What a piece of an answer is. A style is a sum of these.
 PLAIN = 0

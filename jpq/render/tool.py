@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any, List, Mapping, NamedTuple, Optional
+from typing import Any, List, Mapping, Optional
 from urllib.parse import quote
 
+from jpq.named import NamedTuple
 from jpq.render.lines import one_line
 from jpq.render.sanitize import STRIP, sanitize
 

@@ -11,9 +11,10 @@ import contextlib
 import queue
 import threading
 import time
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Protocol
+from typing import Any, Callable, Iterator, List, Optional, Protocol
 
 from jpq.events.turn import TurnEvent
+from jpq.named import NamedTuple
 from jpq.render.printer import Failure
 
 VIEW = "view"

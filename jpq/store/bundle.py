@@ -6,10 +6,11 @@ lines of its ``events.jsonl`` as they are. Any number of them follow each other.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
 
 from jpq.conversation.entry import decode_entry, encode_entry, parse_json_line, to_json_bytes
 from jpq.conversation.event import Entry
+from jpq.named import NamedTuple
 from jpq.store.reading import SavedConversation
 
 _KIND = "conversation"

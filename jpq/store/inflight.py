@@ -9,7 +9,7 @@ before it in the file is done with.
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from jpq.conversation.cycle_fold import CycleFold
 from jpq.conversation.entry import decode_entry, parse_json_line, to_json_bytes
@@ -33,6 +33,7 @@ from jpq.events.parts import (
     coalesced,
 )
 from jpq.events.usage import Usage
+from jpq.named import NamedTuple
 from jpq.store.files import open_private, write_error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from jpq.config.files import sync_folder
 from jpq.conversation.entry import encode_entry, to_json_bytes
@@ -13,6 +13,7 @@ from jpq.conversation.stream import ConversationStream
 from jpq.conversation.thread import Origin
 from jpq.errors import WriteError
 from jpq.events.parts import StreamEvent
+from jpq.named import NamedTuple
 from jpq.store.files import (
     keep_damaged,
     open_private,

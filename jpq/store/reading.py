@@ -1,15 +1,16 @@
 """Reading a conversation's folder: tolerant, without the lock, and without writing anything."""
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
 import os
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from jpq.conversation.entry import decode_entry, encode_entry, is_blank, parse_json_line
 from jpq.conversation.event import Entry
 from jpq.conversation.stream import ConversationStream
 from jpq.errors import BadInputError
+from jpq.named import NamedTuple
 from jpq.store.files import read_file
 from jpq.store.inflight import Recovery, recover
 

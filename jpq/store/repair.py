@@ -7,7 +7,7 @@ ones each time, in memory.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from jpq.conversation.effective import ambiguous_ids, references
 from jpq.conversation.entry import (
@@ -24,6 +24,7 @@ from jpq.conversation.json_splice import with_field
 from jpq.conversation.sanitize import sanitize
 from jpq.conversation.stream import ConversationStream
 from jpq.errors import BadInputError
+from jpq.named import NamedTuple
 from jpq.store.files import keep_damaged, read_file, replace_file, write_error
 from jpq.store.reading import BASE_CONFIG, EVENTS, METADATA, SCHEMA, is_newer
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from jpq.conversation.entry import decode_entry, is_blank, parse_json_line
 from jpq.conversation.event import ChatRequest, TurnEnd
+from jpq.named import NamedTuple
 from jpq.store.files import read_file
 from jpq.store.reading import EVENTS, INFLIGHT, METADATA
 

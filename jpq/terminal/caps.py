@@ -1,12 +1,14 @@
 """What each output channel can do, as a pure function of the environment and a few facts."""
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
 import codecs
 import importlib
 import os
 import sys
-from typing import BinaryIO, Mapping, NamedTuple, Optional
+from typing import BinaryIO, Mapping, Optional
+
+from jpq.named import NamedTuple
 
 DEFAULT_WIDTH = 80
 

@@ -10,7 +10,9 @@ import contextlib
 import os
 import signal
 import threading
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+from jpq.named import NamedTuple
 
 
 class _Change(NamedTuple):

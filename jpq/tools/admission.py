@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 from jpq.conversation.event import ToolCall
 from jpq.errors import DeniedError
+from jpq.named import NamedTuple
 from jpq.tools import texts
 from jpq.tools.arguments import ArgumentCheck
 from jpq.tools.definition import ASK, EDIT, SKIP, Tool

@@ -6,8 +6,9 @@ import codecs
 import os
 import re
 import time
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Optional
 
+from jpq.named import NamedTuple
 from jpq.render.sanitize import Sanitizer, sanitize
 from jpq.tools.definition import Progress
 from jpq.tools.limits import capped

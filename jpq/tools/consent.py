@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, NamedTuple, Optional, Protocol
+from typing import Any, Callable, Dict, Optional, Protocol
 
 from jpq.interrupt.prompt import Dialogue, Prompter
+from jpq.named import NamedTuple
 from jpq.tools import texts
 from jpq.tools.definition import ASK, EDIT, SKIP, UNATTENDED, Question
 from jpq.tools.executor import Delivery, ToolExecutor

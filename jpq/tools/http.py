@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import math
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Mapping, Optional
 
 from jpq.interrupt.cancel import CancelToken
+from jpq.named import NamedTuple
 from jpq.provider.failure import html_summary
 from jpq.tools.definition import MODES, STOPPED, Invocation, Progress, Tool, ToolOutput, ToolSpec
 from jpq.tools.http_template import CannotFill, read_template

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, Iterator, List, Mapping, Match, NamedTuple
+from typing import Any, Dict, Iterator, List, Mapping, Match
 from urllib.parse import quote, urlencode, urlsplit
 
 from jpq.errors import ConfigError
+from jpq.named import NamedTuple
 from jpq.tools.schema import json_text
 from jpq.wire.message import HttpRequest
 

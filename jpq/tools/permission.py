@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple
+from typing import Any, Dict, Mapping
 
 from jpq.config.nested import join_name
+from jpq.named import NamedTuple
 from jpq.tools import policy
 from jpq.tools.definition import ASK, EDIT, SKIP, UNATTENDED, Tool
 

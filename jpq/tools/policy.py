@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import shlex
 from fnmatch import fnmatchcase
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from jpq.errors import ConfigError
+from jpq.named import NamedTuple
 from jpq.tools.definition import CommandLine
 from jpq.tools.schema import json_text
 from jpq.tools.shell_line import RUNNERS, Command, ShellLine, argv_line, read_shell_line

@@ -14,9 +14,10 @@ import subprocess
 import sys
 import threading
 import time
-from typing import List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import List, Mapping, Optional, Set, Tuple
 
 from jpq.interrupt.cancel import CancelToken
+from jpq.named import NamedTuple
 from jpq.tools.capture import Capture, Captured, ProgressText
 from jpq.tools.definition import Progress
 from jpq.tools.process_guard import Guard

@@ -8,7 +8,9 @@ import os
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence
+
+from jpq.named import NamedTuple
 
 
 class Launch(NamedTuple):

@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+
+from jpq.named import NamedTuple
 
 # Its name holds TOKEN so that a program which drops secrets to outlive its command, as
 # jpq's own embedded server does, drops the mark as well.

@@ -11,10 +11,11 @@ import importlib.util
 import json
 import os
 import sys
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple
+from typing import Any, Callable, Dict, List, Mapping
 
 from jpq.errors import ConfigError
 from jpq.interrupt.cancel import CancelToken
+from jpq.named import NamedTuple
 from jpq.tools.definition import (
     Description,
     Invocation,

@@ -6,9 +6,10 @@ from __future__ import annotations
 import inspect
 import re
 import typing
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from jpq.errors import ConfigError
+from jpq.named import NamedTuple
 from jpq.tools.definition import Description
 
 _SIMPLE: Mapping[Any, str] = {

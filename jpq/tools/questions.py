@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import queue
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 from jpq.interrupt.cancel import CancelToken
+from jpq.named import NamedTuple
 from jpq.tools.definition import Question, QuestionFailed
 
 

@@ -7,7 +7,9 @@ with a reason, and never allowed by a rule.
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, Sequence, Tuple
+
+from jpq.named import NamedTuple
 
 # fmt: off
 _RESERVED = frozenset((

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple
+from typing import Mapping
 from urllib.parse import urljoin, urlsplit
 
 from jpq.errors import JpqError
 from jpq.interrupt.cancel import CancelToken
+from jpq.named import NamedTuple
 from jpq.wire.connection import Wire
 from jpq.wire.failure import shown
 from jpq.wire.message import HttpRequest

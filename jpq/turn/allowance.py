@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
+from typing import TYPE_CHECKING, Callable, Optional
 
+from jpq.events.parts import PAUSED
 from jpq.events.turn import Notice, TurnEvent
 from jpq.events.usage import Usage
+from jpq.named import NamedTuple
 from jpq.turn import ending
+from jpq.turn.coordinator import Trigger
 from jpq.turn.inbox import Inbox
 from jpq.turn.tally import Tally
 
 if TYPE_CHECKING:
+    from jpq.turn.demand import Demand
     from jpq.turn.interruption import Menus
 
 
@@ -71,6 +75,33 @@ class Allowance:
             self._show(Notice("The price of this is not known, so --max-cost counts without it."))
         cost = sum(each for each in costs if each is not None)
         return ending.of_cost_limit(limit, cost) if cost >= limit else None
+
+    def sequel(
+        self,
+        reached: ending.Ending,
+        stop_reason: Optional[str],
+        tally: Tally,
+        demand: Optional[Demand],
+        retries: bool,
+    ) -> Optional[Trigger]:
+        """Why another request is sent although an answer without calls ended with ``reached``:
+        a pause ended, or the answer came back empty, or not as demanded. None: it is not.
+
+        ``retries`` says whether anything may be asked for again.
+        """
+        if self.spent(tally):
+            return None
+        if stop_reason == PAUSED and not self.over:
+            return Trigger.PAUSED
+        trigger = None
+        if reached.status == ending.EMPTY and retries and not tally.asked_again:
+            tally.asked_again = True
+            trigger = Trigger.EMPTY
+        elif demand is not None and demand.asks_again():
+            trigger = Trigger.UNFIT
+        if trigger is not None:
+            self.count(-1)  # it was no tool round trip
+        return trigger
 
     def exceeded(self, tally: Tally) -> Optional[ending.Ending]:
         """The ending of a turn that wants more than it may have, with the results of a round

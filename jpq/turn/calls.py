@@ -5,22 +5,12 @@ Apart from its implementation, which a turn without calls does not load.
 
 from __future__ import annotations
 
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Protocol,
-    Sequence,
-    Tuple,
-)
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from jpq.conversation.event import Draft, ToolCall
 from jpq.conversation.stream import ConversationStream
 from jpq.errors import DeniedError
+from jpq.named import NamedTuple
 from jpq.turn.coordinator import Answer
 
 if TYPE_CHECKING:

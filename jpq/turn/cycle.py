@@ -1,14 +1,15 @@
 """ResilientCycle: one request and its streamed answer, however many attempts that takes."""
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
 import importlib
 import threading
 import time
-from typing import Any, Callable, List, NamedTuple, Optional, Protocol
+from typing import Any, Callable, List, Optional, Protocol
 
 from jpq.errors import ErrorKind, RunTimeoutError, StreamError
 from jpq.events.parts import INTERRUPTED, Finished, KeepAlive, StreamEvent
+from jpq.named import NamedTuple
 from jpq.provider.base import Exchange
 from jpq.turn.headway import Headway
 from jpq.turn.inbox import Inbox

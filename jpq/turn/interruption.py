@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Protocol, Tuple
+from typing import Any, List, Optional, Protocol, Tuple
 
 from jpq.interrupt.menus import Choice, Chosen, Place, Running, Situation
 from jpq.interrupt.signals import Interrupt
+from jpq.named import NamedTuple
 from jpq.turn.call_phase import CallPhase
 from jpq.turn.coordinator import Phase, Trigger, TurnCoordinator
 from jpq.turn.cycle import ResilientCycle

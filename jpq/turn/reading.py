@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Optional
 
 from jpq.events.parts import StreamEvent
+from jpq.named import NamedTuple
 from jpq.provider.base import Exchange
 
 

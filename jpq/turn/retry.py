@@ -3,11 +3,12 @@ because tenacity is not needed before."""
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Optional
 
 import tenacity
 
 from jpq.errors import StreamError
+from jpq.named import NamedTuple
 from jpq.turn.cycle import RetryLimits
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
-from typing import Iterator, List, NamedTuple, Optional, Tuple, Type
+from typing import Iterator, List, Optional, Tuple, Type
 from urllib.parse import urlsplit
 
 import requests.exceptions
 import urllib3.exceptions
 
 from jpq.errors import ErrorKind, StreamError
+from jpq.named import NamedTuple
 from jpq.wire.route import Authorities
 
 _NOT_A_URL = (

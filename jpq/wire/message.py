@@ -1,8 +1,10 @@
 """What goes over a connection: one request, and one event of the stream that answers it."""
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional, Union
+from typing import Any, Mapping, Optional, Union
+
+from jpq.named import NamedTuple
 
 
 class HttpRequest(NamedTuple):

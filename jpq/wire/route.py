@@ -6,12 +6,13 @@ Both come from the process's environment, as curl and requests read it.
 from __future__ import annotations
 
 import os
-from typing import Mapping, NamedTuple, Optional, Union
+from typing import Mapping, Optional, Union
 from urllib.parse import urlsplit
 
 import requests.utils
 
 from jpq.errors import ErrorKind, StreamError
+from jpq.named import NamedTuple
 
 _CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import string
-from typing import Iterator, Mapping, MutableMapping, NamedTuple, Optional, Tuple
+from typing import Iterator, Mapping, MutableMapping, Optional, Tuple
 from urllib.parse import urljoin, urlsplit
 
 import requests
@@ -17,6 +17,7 @@ import urllib3.exceptions
 from jpq import __version__
 from jpq.errors import ErrorKind, StreamError
 from jpq.events import strict_json
+from jpq.named import NamedTuple
 from jpq.wire import failure
 from jpq.wire.connection import Wire
 from jpq.wire.message import HttpRequest

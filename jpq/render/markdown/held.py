@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import List, Optional, Tuple
 
 from markdown_it.common.html_re import HTML_TAG_RE
 
+from jpq.named import NamedTuple
 from jpq.render.markdown.flanks import flanks, stand_in
 from jpq.render.markdown.links import inline_target
 from jpq.render.markdown.references import References

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Pattern, Sequence, Tuple
+from typing import Any, List, Optional, Pattern, Sequence, Tuple
 
+from jpq.named import NamedTuple
 from jpq.render.markdown import starts
 from jpq.render.markdown.cursor import TAB, Cursor
 from jpq.render.markdown.paragraph import Paragraph

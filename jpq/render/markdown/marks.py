@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from typing import Tuple
 
+from jpq.named import NamedTuple
 from jpq.render.theme import Look
 
 

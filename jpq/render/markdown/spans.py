@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
+from jpq.named import NamedTuple
 from jpq.render.theme import CODE, EMPHASIS, HTML, IMAGE, LINK, PLAIN, STRIKE, STRONG
 
 # Kinds of pieces.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Optional, Pattern
+from typing import Optional, Pattern
 
 from markdown_it.rules_block.html_block import HTML_SEQUENCES
 
+from jpq.named import NamedTuple
 from jpq.render.markdown.cursor import TAB, Cursor
 
 _HEADING = re.compile(r"#{1,6}(?=[ \t]|$)")

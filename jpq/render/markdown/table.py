@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 
+from jpq.named import NamedTuple
 from jpq.render.markdown.cells import pieces, width
 from jpq.render.markdown.flow import Flow
 from jpq.render.markdown.ink import Ink

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple
+from typing import Any, List, Mapping
 
 from jpq.interrupt.cancel import CancelToken
+from jpq.named import NamedTuple
 from jpq.tools.builtin.diff import shown_diff
 from jpq.tools.builtin.files import FileTool
 from jpq.tools.builtin.roots import Refused, read_text, write_text
