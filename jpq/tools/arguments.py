@@ -12,6 +12,9 @@ _SCHEMA_SHOWN = 2000
 _VALUE_SHOWN = 80
 
 
+Mismatch = fastjsonschema.JsonSchemaValueException
+
+
 class ArgumentCheck:
     """Checks arguments against one schema, compiled when the first call needs it. One thread.
 
@@ -27,14 +30,9 @@ class ArgumentCheck:
         """What is wrong with ``arguments``, in words that let the model mend the call."""
         try:
             if self._validate is None:
-                self._validate = fastjsonschema.compile(
-                    dict(self._schema),
-                    handlers=_NoDownloads(),
-                    use_default=False,
-                    use_formats=False,
-                )
+                self._validate = compiled(self._schema)
             self._validate(arguments)
-        except fastjsonschema.JsonSchemaValueException as error:
+        except Mismatch as error:
             return self._explained(error)
         except Exception as error:
             # The library fails in many ways on a schema that is wrong: in the definition, a
@@ -48,6 +46,17 @@ class ArgumentCheck:
             said += f", and it is {shortened(json_text(error.value), _VALUE_SHOWN)}"
         schema = shortened(json_text(self._schema), _SCHEMA_SHOWN)
         return f"{said}. The schema of {self._tool} is {schema}"
+
+
+def compiled(schema: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """What raises JsonSchemaValueException for a value that does not match ``schema``.
+
+    Raises all kinds of errors for a schema that cannot be used.
+    """
+    check: Callable[[Any], Any] = fastjsonschema.compile(
+        dict(schema), handlers=_NoDownloads(), use_default=False, use_formats=False
+    )
+    return check
 
 
 class _NoDownloads(Dict[str, Callable[[str], Any]]):

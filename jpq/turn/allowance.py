@@ -35,12 +35,23 @@ class TurnLimits(NamedTuple):
 
 
 class Allowance:
-    """Counts the cycles of a turn against its limits. Main thread."""
+    """Counts the cycles of a turn against its limits. Main thread.
+
+    ``retries`` says whether an empty answer may be asked for again.
+    """
 
     def __init__(
-        self, limits: TurnLimits, menus: Menus, inbox: Inbox, show: Callable[[TurnEvent], None]
+        self,
+        limits: TurnLimits,
+        demand: Optional[Demand],
+        retries: bool,
+        menus: Menus,
+        inbox: Inbox,
+        show: Callable[[TurnEvent], None],
     ) -> None:
         self._limits = limits
+        self._demand = demand
+        self._retries = retries
         self._menus = menus
         self._inbox = inbox
         self._show = show
@@ -77,27 +88,19 @@ class Allowance:
         return ending.of_cost_limit(limit, cost) if cost >= limit else None
 
     def sequel(
-        self,
-        reached: ending.Ending,
-        stop_reason: Optional[str],
-        tally: Tally,
-        demand: Optional[Demand],
-        retries: bool,
+        self, reached: ending.Ending, stop_reason: Optional[str], tally: Tally
     ) -> Optional[Trigger]:
-        """Why another request is sent although an answer without calls ended with ``reached``:
-        a pause ended, or the answer came back empty, or not as demanded. None: it is not.
-
-        ``retries`` says whether anything may be asked for again.
-        """
+        """Why another request is sent after an answer without calls, which ended as ``reached``:
+        it was a pause, or the answer is empty, or not as demanded. None: no other is sent."""
         if self.spent(tally):
             return None
         if stop_reason == PAUSED and not self.over:
             return Trigger.PAUSED
         trigger = None
-        if reached.status == ending.EMPTY and retries and not tally.asked_again:
+        if reached.status == ending.EMPTY and self._retries and not tally.asked_again:
             tally.asked_again = True
             trigger = Trigger.EMPTY
-        elif demand is not None and demand.asks_again():
+        elif self._demand is not None and self._demand.asks_again():
             trigger = Trigger.UNFIT
         if trigger is not None:
             self.count(-1)  # it was no tool round trip

@@ -38,6 +38,7 @@ class Trigger(Enum):
     NO_CALLS = "no calls pending"
     PAUSED = "the provider paused"
     EMPTY = "the answer is empty"
+    UNFIT = "the answer is not as demanded"
     ANSWERED = "a call answered"
     ALL_ANSWERED = "all answered"
     NEXT_CYCLE = "next cycle"
@@ -94,6 +95,7 @@ TRANSITIONS: Dict[Tuple[Phase, Trigger], Move] = {
     (_P.EVALUATING, _T.NO_CALLS): Move(_P.COMPLETE, (_A.END_TURN,)),
     (_P.EVALUATING, _T.PAUSED): Move(_P.STREAMING, (_A.SEND,)),
     (_P.EVALUATING, _T.EMPTY): Move(_P.STREAMING, (_A.SEND,)),
+    (_P.EVALUATING, _T.UNFIT): Move(_P.STREAMING, (_A.SEND,)),
     (_P.EVALUATING, _T.CALLS): Move(_P.EXECUTING, (_A.RUN_TOOLS,)),
     (_P.EXECUTING, _T.ANSWERED): Move(_P.EXECUTING),
     (_P.EXECUTING, _T.ALL_ANSWERED): Move(_P.CONTINUING, (_A.COMMIT_RESPONSES,)),

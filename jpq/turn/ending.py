@@ -3,7 +3,7 @@
 # Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
 
 import errno
-from typing import NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, Optional
 
 from jpq.errors import ErrorKind, ExitCode, JpqError, StreamError, WriteError
 from jpq.events.parts import CONTENT_FILTER, LENGTH, PAUSED, REFUSAL
@@ -36,7 +36,8 @@ class Ending(NamedTuple):
 class TurnOutcome(NamedTuple):
     """A whole turn: its ending, the last cycle's finish reason, the sums over its cycles.
 
-    ``signum`` is the signal that ended it, which the process ends by as well.
+    ``signum`` is the signal that ended it, which the process ends by as well. ``extra`` is
+    what a program finds in the result besides its usual fields.
     """
 
     ending: Ending
@@ -45,6 +46,7 @@ class TurnOutcome(NamedTuple):
     usage: Usage
     model: Optional[str]
     signum: Optional[int] = None
+    extra: Mapping[str, Any] = {}
 
 
 class StoppedEarly(JpqError):

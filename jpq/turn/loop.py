@@ -10,7 +10,7 @@ from jpq.conversation.cycle_fold import CycleFold
 from jpq.conversation.event import ChatRequest, Draft, TurnEnd
 from jpq.conversation.thread import Origin
 from jpq.errors import JpqError, RunTimeoutError
-from jpq.events.parts import PAUSED, StreamEvent, coalesced
+from jpq.events.parts import StreamEvent, coalesced
 from jpq.events.turn import Notice, TurnEvent, Waiting
 from jpq.interrupt.signals import Interrupt
 from jpq.provider.base import Exchange, ModelRef, Provider, ProviderRequest
@@ -28,15 +28,17 @@ from jpq.turn.saving import Saving
 from jpq.turn.tally import Tally
 
 if TYPE_CHECKING:
+    from jpq.turn.demand import Demand
     from jpq.turn.interruption import Decision, Menus
 
 
 class TurnSettings(NamedTuple):
-    """What a turn is allowed, and each of its cycles."""
+    """What a turn is allowed, and each of its cycles; and what its answer must be."""
 
     turn: TurnLimits
     times: CycleTimes
     limits: RetryLimits
+    demand: Optional[Demand] = None
 
 
 class TurnLoop:
@@ -87,7 +89,8 @@ class TurnLoop:
         self._todo: Deque[Act] = deque()
         self._tally = Tally()
         self._continues = False
-        self._allowance = Allowance(settings.turn, menus, inbox, show)
+        retries = settings.limits.max_attempts > 1
+        self._allowance = Allowance(settings.turn, settings.demand, retries, menus, inbox, show)
         self._ending: Optional[ending.Ending] = None
         self._signum: Optional[int] = None
 
@@ -111,7 +114,7 @@ class TurnLoop:
         while self._todo:
             perform[self._todo.popleft()]()
         assert self._ending is not None
-        return self._tally.outcome(self._ending, self._signum)
+        return self._tally.outcome(self._ending, self._signum, self._settings.demand)
 
     def _move(self, trigger: Trigger) -> None:
         self._todo.extend(self._coordinator.handle(trigger))
@@ -174,35 +177,32 @@ class TurnLoop:
 
     def _commit_cycle(self) -> None:
         response = self._take_response()
-        self._saving.commit(self._fold.drafts())
+        reached = ending.of_response(response, self._tally.last_text)
+        drafts, demand = self._fold.drafts(), self._settings.demand
+        if demand is not None and reached.exit_code == 0 and not response.tool_calls:
+            drafts = demand.judge(drafts, self._journal.stream.entries)
+            reached = demand.ending(reached)
+        self._saving.commit(drafts)
         self._fold = CycleFold(self._origin)
         self._allowance.count()
         calls = self._journal.unanswered_tool_calls()
         if not calls:
-            self._ending = ending.of_response(response, self._tally.last_text)
+            self._ending = reached
             self._narrator.cycle_ended(self._tally)
             if self._goes_on(response.stop_reason):
                 return
         self._todo.extend(self._coordinator.evaluate(tuple(call.id for call in calls)))
 
     def _goes_on(self, stop_reason: Optional[str]) -> bool:
-        """Send again what a pause ends, and once what came back empty; whether it was."""
+        """Send again what calls for it; whether it does."""
         assert self._ending is not None
-        may_ask_again = self._settings.limits.max_attempts > 1 and not self._tally.asked_again
-        if self._allowance.spent(self._tally):
-            return False
-        if stop_reason == PAUSED and not self._allowance.over:
-            trigger = Trigger.PAUSED
-        elif self._ending.status == ending.EMPTY and may_ask_again:
-            trigger = Trigger.EMPTY
-            self._tally.asked_again = True
-            self._allowance.count(-1)  # it was no tool round trip
+        trigger = self._allowance.sequel(self._ending, stop_reason, self._tally)
+        if trigger in (Trigger.EMPTY, Trigger.UNFIT):
             self._narrator.asking_again(self._ending.error)
-        else:
-            return False
-        self._ending, self._continues = None, True
-        self._move(trigger)
-        return True
+        if trigger is not None:
+            self._ending, self._continues = None, True
+            self._move(trigger)
+        return trigger is not None
 
     def _keep_partial(self) -> None:
         drafts = self._fold.drafts()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import TYPE_CHECKING, List, Optional
 
 from jpq.events.transcript import ChatResponse
 from jpq.events.usage import Usage, total_usage
 from jpq.turn.ending import Ending, TurnOutcome
+
+if TYPE_CHECKING:
+    from jpq.turn.demand import Demand
 
 
 class Tally:
@@ -50,13 +53,20 @@ class Tally:
         """The last attempt's tokens."""
         return self.usages[-1] if self.usages else Usage()
 
-    def outcome(self, ending: Ending, signum: Optional[int]) -> TurnOutcome:
-        """The turn as it ended; ``signum`` is the signal that ended it."""
+    def outcome(
+        self, ending: Ending, signum: Optional[int], demand: Optional[Demand] = None
+    ) -> TurnOutcome:
+        """The turn as it ended; ``signum`` is the signal that ended it.
+
+        Where something was demanded of the answer, its text is only the one judged last.
+        """
+        judged = None if demand is None else demand.text
         return TurnOutcome(
             ending=ending,
             finish_reason=self.finish_reason,
-            text=self.text,
+            text=self.text if judged is None else judged,
             usage=self.usage,
             model=self.served,
             signum=signum,
+            extra={} if demand is None else demand.fields,
         )

@@ -1,0 +1,137 @@
+"""StructuredOutput: asks a model for JSON that matches a schema, as well as its API can.
+
+The quirk ``schema`` of a row says how: ``native`` hands the schema to the API, ``instruction``
+puts it into the system prompt, ``both`` does both. Loaded for ``--schema``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Iterator, Mapping
+
+from jpq.conversation.schema_text import is_exact
+from jpq.errors import ErrorKind, StreamError
+from jpq.events.parts import StreamEvent
+from jpq.provider.base import Exchange, Progress, Provider, ProviderRequest, ProviderRow
+
+NATIVE, INSTRUCTION, BOTH = "native", "instruction", "both"
+
+# Servers that only force the grammar never show the schema to the model, and imitators of the
+# chat API may pass over what they do not know: these are told in words, too.
+_USUAL: Mapping[str, str] = {
+    "openai-responses": NATIVE,
+    "anthropic": NATIVE,
+    "google": NATIVE,
+    "scripted": INSTRUCTION,
+}
+_INSTRUCTION = """\
+Answer with JSON that matches this JSON Schema, and with nothing else: no text before or \
+after it, and no code fence.
+
+{}"""
+# What servers say about a schema, or a field for one, that they do not take.
+_REFUSAL = re.compile(r"schema|format|structured|output_config|additionalProperties", re.I)
+
+
+def way_of(row: ProviderRow, schema: Mapping[str, Any]) -> str:
+    """How models of ``row`` are told of ``schema``: one of the words above.
+
+    Anthropic refuses schemas that leave anything open, and every API one that is no object.
+    """
+    way = str(row.quirks.get("schema", _USUAL.get(row.api, BOTH)))
+    if schema.get("type") != "object" or (row.api == "anthropic" and not is_exact(schema)):
+        return INSTRUCTION
+    return way if way in (NATIVE, INSTRUCTION, BOTH) else BOTH
+
+
+class StructuredOutput:
+    """A Provider whose model is asked for JSON that matches ``schema``.
+
+    Where the API refuses the schema, the model is told in words instead, then and from then
+    on. ``exchange`` is for one thread at a time.
+    """
+
+    def __init__(self, provider: Provider, schema: Mapping[str, Any], way: str) -> None:
+        self._provider = provider
+        self._schema = schema
+        self._way = way
+
+    def prepare(self, model: str, progress: Progress) -> None:
+        """As the provider does."""
+        self._provider.prepare(model, progress)
+
+    def close(self) -> None:
+        """Close the provider."""
+        self._provider.close()
+
+    def exchange(self, request: ProviderRequest) -> Exchange:
+        """The provider's exchange, for ``request`` with the schema."""
+        asked = with_schema(request, self._schema, self._way)
+        exchange = self._provider.exchange(asked)
+        if self._way == INSTRUCTION:
+            return exchange
+        return _RefusableExchange(exchange, request, self)
+
+    def told_in_words(self, request: ProviderRequest) -> Exchange:
+        """Another exchange for ``request``, whose schema the API refused."""
+        self._way = INSTRUCTION
+        return self._provider.exchange(with_schema(request, self._schema, INSTRUCTION))
+
+
+class _RefusableExchange:
+    """An exchange that is made once more, in words, where the API refuses the schema."""
+
+    def __init__(
+        self, exchange: Exchange, request: ProviderRequest, provider: StructuredOutput
+    ) -> None:
+        self._exchange = exchange
+        self._request = request
+        self._provider = provider
+        self._aborted = False
+
+    @property
+    def ending(self) -> bool:
+        return self._exchange.ending
+
+    def events(self) -> Iterator[StreamEvent]:
+        try:
+            yield from self._exchange.events()
+            return
+        except StreamError as error:
+            if not _is_about_schema(error):
+                raise
+        self._exchange = self._provider.told_in_words(self._request)
+        if self._aborted:  # between the two; the second is never asked then
+            self._exchange.abort()
+        yield from self._exchange.events()
+
+    def abort(self) -> None:
+        self._aborted = True
+        self._exchange.abort()
+
+
+def with_schema(request: ProviderRequest, schema: Mapping[str, Any], way: str) -> ProviderRequest:
+    """``request`` for JSON that matches ``schema``."""
+    if way != INSTRUCTION:
+        options = {**request.options, "response_format": _response_format(schema)}
+        request = request._replace(options=options)
+    if way != NATIVE:
+        text = _INSTRUCTION.format(json.dumps(schema, ensure_ascii=False, indent=2))
+        system = request.thread.system.rstrip()
+        system = f"{system}\n\n{text}" if system else text
+        request = request._replace(thread=request.thread._replace(system=system))
+    return request
+
+
+def _response_format(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    described = {"name": "answer", "schema": schema}
+    # Only what is exact can be promised; OpenAI refuses to promise anything else.
+    return {
+        "type": "json_schema",
+        "json_schema": {**described, "strict": True} if is_exact(schema) else described,
+    }
+
+
+def _is_about_schema(error: StreamError) -> bool:
+    return error.kind is ErrorKind.INVALID_REQUEST and bool(_REFUSAL.search(error.message))
