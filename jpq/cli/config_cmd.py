@@ -15,7 +15,14 @@ from jpq.config.load import Config, check_model, load_config
 from jpq.config.lookup import find_owner, find_row, nearest
 from jpq.config.nested import Path, join_name, leaves, split_name
 from jpq.config.secrets import Secrets
-from jpq.config.sources import file_source, find_project_file, read_bytes, value_in_text
+from jpq.config.sources import (
+    CONFIG,
+    INSTRUCTIONS,
+    file_source,
+    find_project_file,
+    read_bytes,
+    value_in_text,
+)
 from jpq.config.table import Row
 from jpq.config.toml_edit import to_toml, with_setting
 from jpq.config.toml_text import parse
@@ -43,7 +50,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     change = actions.add_parser("set", help="change one setting in your configuration file")
     change.add_argument("key", metavar="KEY")
     change.add_argument("value", metavar="VALUE", help="a string, or a value as TOML writes it")
-    trust = actions.add_parser("trust", help="use this project's .jpq/config.toml")
+    trust = actions.add_parser("trust", help="use this project's settings and instructions")
     trust.add_argument("--revoke", action="store_true", help="do not use it any more")
     return parser
 
@@ -159,24 +166,34 @@ def _checked_file(file: str, text: str) -> List[str]:
 
 
 def _trust(args: argparse.Namespace, env: Environment) -> None:
-    file = find_project_file(env.paths, env.cwd)
-    if file is None:
+    found = [find_project_file(env.paths, env.cwd, name) for name in (CONFIG, INSTRUCTIONS)]
+    files = [file for file in found if file is not None]
+    if not files:
         raise BadInputError(
-            "There is no .jpq/config.toml here or in a folder above.", where=env.cwd
+            f"There is no .jpq/{CONFIG} or .jpq/{INSTRUCTIONS} here or in a folder above.",
+            where=env.cwd,
         )
+    for file in files:
+        _trust_file(file, args.revoke, env)
+
+
+def _trust_file(file: str, revoke: bool, env: Environment) -> None:
     data = read_bytes(file)
     trust = TrustStore(env.paths.state)
-    if args.revoke:
+    if revoke:
         trust.remember(file, data, False)
         env.tell(f"Not used any more: {file}")
         return
     warnings: List[str] = []
-    source = file_source(file, decoded(data, file), warnings)
+    text = decoded(data, file)
+    told = f"It tells the model {len(text.split())} words with each question."
+    if os.path.basename(file) == CONFIG:
+        names = [join_name(path) for path, _ in leaves(file_source(file, text, warnings).values)]
+        told = f"It sets: {', '.join(names) or 'nothing'}"
     trust.remember(file, data, True)
     _tell_all(warnings, env)
     env.tell(f"Used until it changes: {file}")
-    names = [join_name(path) for path, _ in leaves(source.values)]
-    env.tell(f"It sets: {', '.join(names) or 'nothing'}")
+    env.tell(told)
 
 
 def _load(env: Environment) -> Config:

@@ -11,7 +11,7 @@ from jpq.errors import UsageError
 
 _EPILOG = """\
 commands (jpq COMMAND --help says more; jpq query ls asks the word "ls"):
-  conversation (c), models, keys, tools, mcp, config, render, doctor
+  conversation (c), models, keys, tools, mcp, templates, config, render, doctor
 
 examples:
   jpq "Why is the sky blue?"
@@ -20,7 +20,7 @@ examples:
 """
 
 
-class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """One line an option: its value is named once."""
 
     def __init__(self, prog: str) -> None:
@@ -31,7 +31,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return f"{names} {action.metavar}" if action.metavar else names
 
 
-class _QueryParser(argparse.ArgumentParser):
+class TolerantParser(argparse.ArgumentParser):
     """Lets options stand anywhere among the words of the prompt."""
 
     def parse_args(  # type: ignore[override]
@@ -48,6 +48,10 @@ class _QueryParser(argparse.ArgumentParser):
             self.error("--retry asks the last question again and takes no attachments")
         if "-" in parsed.attach and "-" in parsed.words:
             self.error("stdin is either attached (-a -) or part of the question (-)")
+        if parsed.template and (parsed.retry or parsed.edit):
+            self.error("--template asks a new question; --retry and --edit ask the last one again")
+        if parsed.param and not parsed.template:
+            self.error("-p gives a parameter of a template its value; name it with --template")
         if parsed.retry and parsed.edit:
             self.error("--retry asks the last question as it is, and --edit changes it")
         if parsed.retry and parsed.ephemeral:
@@ -69,12 +73,12 @@ class _QueryParser(argparse.ArgumentParser):
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq query``; its usage lines call it ``prog``."""
-    parser = _QueryParser(
+    parser = TolerantParser(
         prog=prog,
         usage=f"{prog} [options] [question ...]",
         description="Ask a language model; the answer streams to stdout.",
         epilog=_EPILOG,
-        formatter_class=_HelpFormatter,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
         add_help=False,
     )
@@ -130,6 +134,17 @@ def _add_again(group: Any) -> None:
 
 def add_tool_options(group: Any) -> None:
     """Model options, tools, and what every command has: of a query and of a chat."""
+    group.add_argument(
+        "--template", metavar="NAME", help="a question that was kept (jpq templates ls)"
+    )
+    group.add_argument(
+        "-p",
+        "--param",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a parameter of the template (repeat)",
+    )
     group.add_argument(
         "-o",
         "--option",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
 
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
@@ -63,11 +63,14 @@ def prepare(
     Raises JpqError; then nothing was saved and nothing was sent.
     """
     asks = interactive(env.environ, args.non_interactive)
+    template = _opened_template(args, env)
     chosen = chosen_settings(args, env)
     library = Library(os.path.join(env.paths.data, "conversations"))
     saved = saved_conversation(args, env, library)
     own = {} if saved is None else saved.stream.config()
-    config = load_settings(args, env, chosen, asks, own)
+    config = load_settings(args, env, chosen, asks, own, template)
+    if template is not None:
+        chosen = {**template.settings, **chosen}
     for warning in config.warnings:
         teller(args, env)(warning)
     limit(config["request.total_timeout_s"])
@@ -84,7 +87,7 @@ def prepare(
         if args.edit and saved is not None and not args.words:
             prompt = _rare("cli.conversation_edit").edit_last(saved, env, asks)
         else:
-            prompt = "" if args.retry else _gather(args, env, config, asks)
+            prompt = "" if args.retry else _gather(args, env, config, asks, template)
         get_ready(args, env, provider, model)
         if servers is not None:
             toolset = offered_toolset(args, config, env.cwd, servers.tools(provider, model))
@@ -136,6 +139,7 @@ def load_settings(
     chosen: Mapping[str, Any],
     asks: bool,
     own: Mapping[str, Any],
+    template: Any = None,
 ) -> Config:
     """The settings in effect: ``chosen`` by options, ``own`` by the conversation."""
     options = {
@@ -155,6 +159,7 @@ def load_settings(
         options={name: value for name, value in options.items() if value is not None},
         sets=args.set,
         conversation=own,
+        template=None if template is None else template.source,
         confirm=_ask_trust if asks else None,
     )
 
@@ -171,16 +176,30 @@ def _attached(
     return metadata
 
 
-def _gather(args: argparse.Namespace, env: Environment, config: Config, asks: bool) -> str:
-    return gather_prompt(
-        args.words,
-        None if "-" in args.attach else env.stdin,
-        may_be_blank=bool(args.attach),
-        wait_s=config["input.stdin_wait_s"],
-        environ=env.environ,
-        interactive=asks,
-        tell=teller(args, env),
-    )
+def _gather(
+    args: argparse.Namespace, env: Environment, config: Config, asks: bool, template: Any
+) -> str:
+    def gather(words: Sequence[str], may_be_blank: bool) -> str:
+        return gather_prompt(
+            words,
+            None if "-" in args.attach else env.stdin,
+            may_be_blank=may_be_blank or bool(args.attach),
+            wait_s=config["input.stdin_wait_s"],
+            environ=env.environ,
+            interactive=asks,
+            tell=teller(args, env),
+        )
+
+    if template is None:
+        return gather(args.words, False)
+    return str(template.question(args.words, gather, config))
+
+
+def _opened_template(args: argparse.Namespace, env: Environment) -> Any:
+    """What ``--template`` names; None without."""
+    if args.template is None:
+        return None
+    return _rare("cli.template_use").open_template(args, env, teller(args, env))
 
 
 def teller(args: argparse.Namespace, env: Environment) -> Callable[[str], None]:

@@ -30,6 +30,7 @@ COMMANDS = {
     "config": Command("jpq.cli.config_cmd", "jpq.cli.config_cmd"),
     "render": Command("jpq.cli.render_cmd", "jpq.cli.render_cmd"),
     "mcp": Command("jpq.cli.mcp_parser", "jpq.cli.mcp_cmd"),
+    "templates": Command("jpq.cli.templates_cmd", "jpq.cli.templates_cmd"),
     "doctor": Command("jpq.cli.doctor_cmd", "jpq.cli.doctor_cmd"),
 }
 ALIASES = {"q": "query", "c": "conversation"}

@@ -1,7 +1,10 @@
-"""Asks whether a project's configuration may be used."""
+"""Asks whether what a project brings along may be used: settings, instructions."""
 
 from __future__ import annotations
 
+import os
+
+from jpq.config.sources import INSTRUCTIONS
 from jpq.render.sanitize import sanitize
 from jpq.terminal.tty import Terminal
 
@@ -13,16 +16,19 @@ def ask_trust(path: str, text: str) -> bool:
 
     Main thread. Where no terminal answers, nothing is trusted.
     """
+    what, risk = "settings for jpq", "They can run commands"
+    if os.path.basename(path) == INSTRUCTIONS:
+        what, risk = "instructions for the model", "They are sent with each question"
     lines = text.splitlines()
     shown = [sanitize(line) for line in lines[:_SHOWN_LINES]]
     if len(lines) > _SHOWN_LINES:
         shown.append(f"... and {len(lines) - _SHOWN_LINES} more lines")
     try:
         with Terminal.open() as terminal:
-            terminal.write(f"This project has settings for jpq in {sanitize(path)}:\n\n")
+            terminal.write(f"This project has {what} in {sanitize(path)}:\n\n")
             terminal.write("".join(f"  {line}\n" for line in shown))
             terminal.drop_typed_ahead()
-            terminal.write("\nThey can run commands. Use them? [y]es [n]o ")
+            terminal.write(f"\n{risk}. Use them? [y]es [n]o ")
             answer = terminal.read_line()
     except OSError:
         return False

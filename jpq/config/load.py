@@ -15,7 +15,7 @@ from jpq.config.sources import (
     conversation_source,
     environment_sources,
     option_sources,
-    project_source,
+    project_sources,
     set_sources,
     user_source,
 )
@@ -106,13 +106,15 @@ def load_config(
     options: Optional[Mapping[str, Any]] = None,
     sets: Sequence[str] = (),
     conversation: Optional[Mapping[str, Any]] = None,
+    template: Optional[Source] = None,
     confirm: Optional[Confirm] = None,
 ) -> Config:
     """The settings in effect, from the weakest source to the strongest.
 
     ``options`` are dotted names with the values that the command line's options gave;
     ``sets`` are the texts of ``--set``; ``conversation`` is the conversation's own
-    configuration, as nested tables or dotted names. ``confirm`` asks whether to trust a
+    configuration, as nested tables or dotted names; ``template`` is what one sets, which
+    options win over. ``confirm`` asks whether to trust a
     project file that is new; None asks nobody, and such a file is not used.
 
     Raises ConfigError for a file, variable or option that cannot be used, and UsageError
@@ -121,10 +123,12 @@ def load_config(
     warnings: List[str] = []
     sources: List[Source] = []
     sources.extend(user_source(paths, warnings))
-    sources.extend(project_source(paths, cwd, confirm, warnings))
+    sources.extend(project_sources(paths, cwd, confirm, warnings))
     if conversation:
         sources.append(conversation_source(conversation, warnings))
     sources.extend(environment_sources(environ, warnings))
+    if template is not None:
+        sources.append(template)
     sources.extend(option_sources(options or {}, warnings))
     sources.extend(set_sources(sets, warnings))
     config = Config(sources, warnings)

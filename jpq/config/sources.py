@@ -64,12 +64,17 @@ def user_source(paths: Paths, warnings: List[str]) -> Iterator[Source]:
         yield file_source(paths.config_file, text, warnings)
 
 
-def find_project_file(paths: Paths, cwd: str) -> Optional[str]:
-    """The nearest ``.jpq/config.toml`` upwards from ``cwd`` that is not the person's own."""
-    own = os.path.realpath(paths.config_file)
+CONFIG = "config.toml"
+INSTRUCTIONS = "instructions.md"  # what a project tells the model
+_LONGEST_INSTRUCTIONS = 256 * 1024  # bytes; whatever is longer is something else
+
+
+def find_project_file(paths: Paths, cwd: str, name: str = CONFIG) -> Optional[str]:
+    """The nearest ``.jpq/NAME`` upwards from ``cwd`` that is not the person's own."""
+    own = os.path.realpath(os.path.join(os.path.dirname(paths.config_file), name))
     folder = os.path.abspath(cwd)
     while True:
-        file = os.path.join(folder, ".jpq", "config.toml")
+        file = os.path.join(folder, ".jpq", name)
         if os.path.isfile(file) and os.path.realpath(file) != own:
             return file
         parent = os.path.dirname(folder)
@@ -78,14 +83,31 @@ def find_project_file(paths: Paths, cwd: str) -> Optional[str]:
         folder = parent
 
 
-def project_source(
+def project_sources(
     paths: Paths, cwd: str, confirm: Optional[Confirm], warnings: List[str]
 ) -> Iterator[Source]:
-    """The project's file, if the person trusts it. Until then it is not even parsed."""
+    """The project's settings and its instructions, each if the person trusts the file.
+
+    Until then it is not even parsed.
+    """
     file = find_project_file(paths, cwd)
-    if file is None:
-        return
+    text = None if file is None else _trusted_text(file, paths, confirm, warnings)
+    if file is not None and text is not None:
+        yield file_source(file, text, warnings)
+    file = find_project_file(paths, cwd, INSTRUCTIONS)
+    text = None if file is None else _trusted_text(file, paths, confirm, warnings)
+    if file is not None and text is not None:
+        yield Source(file, {"instructions": text})
+
+
+def _trusted_text(
+    file: str, paths: Paths, confirm: Optional[Confirm], warnings: List[str]
+) -> Optional[str]:
+    """What is in a project's file; None if the person does not trust it."""
     data = read_bytes(file)
+    if os.path.basename(file) == INSTRUCTIONS and len(data) > _LONGEST_INSTRUCTIONS:
+        kib = _LONGEST_INSTRUCTIONS // 1024
+        raise ConfigError(f"The instructions are longer than {kib} KiB.", where=file)
     # Few folders are those of a project.
     trust = importlib.import_module("jpq.config.trust").TrustStore(paths.state)
     trusted = trust.answer(file, data)
@@ -96,10 +118,9 @@ def project_source(
             trust.remember(file, data, trusted)
         except WriteError as error:
             warnings.append(f"The answer about {file} is not remembered: {error.message}")
-    if trusted:
-        yield file_source(file, text, warnings)
-    elif trusted is None:
+    if trusted is None:
         warnings.append(f"Not used, because not trusted: {file} (jpq config trust uses it).")
+    return text if trusted else None
 
 
 def read_bytes(file: str) -> bytes:

@@ -54,6 +54,8 @@ ROWS: Tuple[Row, ...] = (
         help="Which model answers: `PROVIDER/MODEL` or an alias."),
     Row("system", STRING, None, option="-s",
         help="System prompt of new conversations."),
+    Row("instructions", STRING, None,
+        help="Sent after the system prompt; a project's own are in `.jpq/instructions.md`."),
     Row("options.*", ANY, None, option="-o",
         help="Model options sent along, such as `temperature`."),
     Row("active_tools", STRINGS, None, option="-t",
