@@ -1,4 +1,4 @@
-"""Attachments: what a person hands in beside the question, as it is stored and sent."""
+"""Attachments: what is handed in beside a question or a tool's result, as it is stored and sent."""
 
 from __future__ import annotations
 
@@ -56,12 +56,13 @@ def recognised(name: str, data: bytes) -> Optional[Attachment]:
 
 
 def as_metadata(attachments: Sequence[Attachment]) -> Dict[str, Any]:
-    """The metadata of a request that ``attachments`` belong to."""
+    """The metadata of the request or result that ``attachments`` belong to."""
     return {"attachments": [a._asdict() for a in attachments]} if attachments else {}
 
 
 def from_metadata(metadata: Mapping[str, Any]) -> List[Attachment]:
-    """The attachments of a request; what is not as this version writes it is passed over."""
+    """The attachments of a request or result; what is not as this version writes them is
+    passed over."""
     stored = metadata.get("attachments")
     found = []
     for fields in stored if isinstance(stored, list) else ():

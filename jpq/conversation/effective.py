@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
+from jpq.conversation.attachment import from_metadata
 from jpq.conversation.entry import decode_entry, entry_fields, to_json_bytes
 from jpq.conversation.event import (
     AssistantOpaque,
@@ -156,7 +157,10 @@ def _reduced(entry: Entry, plain: bool, short: bool) -> Optional[Entry]:
             del kept["opaque"]
             entry = entry._replace(metadata=kept)
     if short and isinstance(event, ToolResponse):
-        entry = entry._replace(event=event._replace(content=short_result(entry)))
+        attached = [f"({each.name} is left out here.)" for each in from_metadata(entry.metadata)]
+        told = event._replace(content="\n".join([short_result(entry), *attached]))
+        others = {key: value for key, value in entry.metadata.items() if key != "attachments"}
+        entry = entry._replace(event=told, metadata=others)
     return entry
 
 

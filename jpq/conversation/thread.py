@@ -19,7 +19,7 @@ from typing import (
     Union,
 )
 
-from jpq.conversation.attachment import PDF, PLAIN_TEXT, from_metadata
+from jpq.conversation.attachment import PDF, PLAIN_TEXT, Attachment, from_metadata
 from jpq.conversation.effective import compacted, effective
 from jpq.conversation.event import (
     AssistantMessage,
@@ -35,6 +35,9 @@ from jpq.conversation.sanitize import NO_REQUEST, sanitize
 
 USER = "user"
 ASSISTANT = "assistant"
+UNFIT = "That does not match the schema: {}. Answer again, with JSON that does and nothing else."
+
+_ANSWERS = (AssistantMessage, AssistantReasoning, AssistantOpaque, AssistantStructured)
 
 
 class Origin(NamedTuple):
@@ -70,15 +73,6 @@ class ThreadToolCall(NamedTuple):
     opaque: Mapping[str, Any] = {}
 
 
-class ThreadToolResult(NamedTuple):
-    """The one result of the call ``id``."""
-
-    id: str
-    name: str
-    content: str
-    is_error: bool
-
-
 class ThreadOpaque(NamedTuple):
     """A provider's own block, verbatim."""
 
@@ -87,7 +81,7 @@ class ThreadOpaque(NamedTuple):
 
 
 class ThreadImage(NamedTuple):
-    """A picture that the person attached; ``data`` is base64."""
+    """A picture that the person attached or a tool gave; ``data`` is base64."""
 
     name: str
     media_type: str
@@ -95,11 +89,21 @@ class ThreadImage(NamedTuple):
 
 
 class ThreadDocument(NamedTuple):
-    """A PDF that the person attached; ``data`` is base64."""
+    """A PDF that the person attached or a tool gave; ``data`` is base64."""
 
     name: str
     media_type: str
     data: str
+
+
+class ThreadToolResult(NamedTuple):
+    """The one result of the call ``id``; ``attached`` is what it holds beside its text."""
+
+    id: str
+    name: str
+    content: str
+    is_error: bool
+    attached: Tuple[Union[ThreadImage, ThreadDocument], ...] = ()
 
 
 ThreadBlock = Union[
@@ -139,7 +143,7 @@ def build_thread(entries: Iterable[Entry], system: str = "", continue_last: bool
     ``continue_last`` an answer at the end is one to go on with (``Thread.continues``).
     """
     sound = sanitize(compacted(effective(list(entries)))).entries
-    messages = _ThreadBuilder(sound).build()
+    messages = _ThreadBuilder(sound).build(asks_again=continue_last)
     continues = continue_last and bool(messages) and messages[-1].role == ASSISTANT
     return Thread(system, tuple(messages), continues)
 
@@ -154,30 +158,42 @@ class _ThreadBuilder:
         self._calls: Deque[ThreadToolCall] = deque()  # that wait for their results
         self._cut: Optional[int] = None  # where in _blocks a cut text is, to be gone on with
         self._call_ids: Set[str] = set()
+        self._mismatch = ""  # what the last answer, which was to match a schema, had wrong
 
-    def build(self) -> List[Message]:
+    def build(self, asks_again: bool) -> List[Message]:
         for entry in self._entries:
             event = entry.event
             if isinstance(event, ChatRequest):
                 self._close_assistant()
+                self._mismatch = ""
                 asked = _asked(event, entry)
                 if asked:
                     self._push(USER, asked)
             elif isinstance(event, ToolResponse):
                 self._close_assistant()
-                call = self._calls.popleft()
-                self._push(
-                    USER, [ThreadToolResult(call.id, call.name, event.content, event.is_error)]
-                )
+                self._push(USER, [_result(self._calls.popleft(), event, entry)])
             elif isinstance(event, ToolCall):
+                self._complain()
                 self._add_call(event, entry)
             else:
                 self._add_block(entry)
+            self._mismatch = str(entry.metadata.get("mismatch") or self._mismatch)
         self._close_assistant()
+        if asks_again:
+            self._complain()
         return self._messages
+
+    def _complain(self) -> None:
+        """Ask again for an answer that did not match its schema."""
+        if self._mismatch:
+            self._close_assistant()
+            self._push(USER, [ThreadText(UNFIT.format(self._mismatch))])
+            self._mismatch = ""
 
     def _add_block(self, entry: Entry) -> None:
         event, origin = entry.event, _origin(entry)
+        if isinstance(event, _ANSWERS):
+            self._complain()
         if isinstance(event, AssistantMessage):
             self._add_text(event.text, entry)
         elif isinstance(event, AssistantStructured):
@@ -232,15 +248,28 @@ def _asked(request: ChatRequest, entry: Entry) -> List[ThreadBlock]:
     blocks: List[ThreadBlock] = []
     if request.content.strip():
         blocks.append(ThreadText(request.content))
-    for attached in from_metadata(entry.metadata):
-        name, media_type, content = attached
-        if media_type == PLAIN_TEXT:
-            blocks.append(ThreadText(f"{name}:\n\n{content}"))
-        elif media_type == PDF:
-            blocks.append(ThreadDocument(name, media_type, content))
-        else:
-            blocks.append(ThreadImage(name, media_type, content))
+    blocks.extend(map(_attached, from_metadata(entry.metadata)))
     return blocks
+
+
+def _result(call: ThreadToolCall, told: ToolResponse, entry: Entry) -> ThreadToolResult:
+    """What the tool said, and gave beside it."""
+    content, attached = told.content, []
+    for block in map(_attached, from_metadata(entry.metadata)):
+        if isinstance(block, ThreadText):
+            content = f"{content}\n\n{block.text}"
+        else:
+            attached.append(block)
+    return ThreadToolResult(call.id, call.name, content, told.is_error, tuple(attached))
+
+
+def _attached(attachment: Attachment) -> Union[ThreadText, ThreadImage, ThreadDocument]:
+    name, media_type, content = attachment
+    if media_type == PLAIN_TEXT:
+        return ThreadText(f"{name}:\n\n{content}")
+    if media_type == PDF:
+        return ThreadDocument(name, media_type, content)
+    return ThreadImage(name, media_type, content)
 
 
 def _sendable(block: ThreadBlock) -> Optional[ThreadBlock]:

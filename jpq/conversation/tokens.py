@@ -42,7 +42,7 @@ def _tokens_of_block(block: Any) -> int:
         own = tokens_of(block.name) + _tokens_of_data(block.arguments)
         return _BLOCK + own + _tokens_of_data(block.opaque)
     if isinstance(block, ThreadToolResult):
-        return _BLOCK + tokens_of(block.content)
+        return _BLOCK + tokens_of(block.content) + _ATTACHMENT * len(block.attached)
     if isinstance(block, ThreadOpaque):
         return _BLOCK + _tokens_of_data(block.data)
     return _BLOCK + _ATTACHMENT

@@ -5,17 +5,21 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import Any, Iterable, List, Tuple
+from typing import Any, Callable, Iterable, List, Optional, Tuple
 
 from jpq.mcp.protocol import Json, table, text_of
+
+# One part of a result or message in words.
+Say = Callable[[Any], str]
 
 _SHOWN = 500
 _TEXTUAL = ("application/json", "application/xml", "application/javascript", "image/svg+xml")
 
 
-def result_text(result: Json) -> Tuple[str, bool]:
-    """A tool's result as text, and whether it is an error."""
-    parts = list(map(part_text, _items(result.get("content"))))
+def result_text(result: Json, say: Optional[Say] = None) -> Tuple[str, bool]:
+    """A tool's result as text, and whether it is an error. ``say`` is what one part is in
+    words; without it, as in ``part_text``."""
+    parts = list(map(say or part_text, _items(result.get("content"))))
     if "structuredContent" in result:
         value = result["structuredContent"]
         # Servers repeat it as text for clients that do not know it.
@@ -60,19 +64,26 @@ def resource_bytes(resource: Json) -> Any:
     text = resource.get("text")
     if isinstance(text, str):
         return text.encode("utf-8", "replace")
-    return _decoded(resource.get("blob"))
+    return decoded(resource.get("blob"))
+
+
+def message_texts(messages: Any, say: Say = part_text) -> List[Tuple[str, str]]:
+    """The role, ``user`` or ``assistant``, and the text of each message that says something."""
+    said = []
+    for message in map(table, _items(messages)):
+        role = "assistant" if message.get("role") == "assistant" else "user"
+        content = message.get("content")
+        parts = content if isinstance(content, list) else [content]
+        text = "\n\n".join(filter(str.strip, map(say, parts)))
+        if text:
+            said.append((role, text))
+    return said
 
 
 def prompt_text(prompt: Json) -> str:
     """The messages of a prompt as one text; those of others than the user are marked."""
-    texts: List[str] = []
-    for message in _items(prompt.get("messages")):
-        role = text_of(table(message).get("role"))
-        content = table(message).get("content")
-        parts = content if isinstance(content, list) else [content]
-        text = "\n\n".join(filter(None, map(part_text, parts)))
-        texts.append(text if role in ("", "user") else f"[{role}]\n{text}")
-    return "\n\n".join(filter(None, texts))
+    said = message_texts(prompt.get("messages"))
+    return "\n\n".join(text if role == "user" else f"[{role}]\n{text}" for role, text in said)
 
 
 def progress_text(params: Json) -> str:
@@ -103,7 +114,8 @@ def _is_textual(medium: str) -> bool:
     return plain.startswith("text/") or plain in _TEXTUAL or plain.endswith(("+json", "+xml"))
 
 
-def _decoded(data: Any) -> Any:
+def decoded(data: Any) -> Any:
+    """The bytes that base64 stands for; None where it is none."""
     try:
         return base64.b64decode(data, validate=False) if isinstance(data, str) else None
     except (ValueError, binascii.Error):
@@ -111,10 +123,8 @@ def _decoded(data: Any) -> Any:
 
 
 def _size(data: Any) -> str:
-    decoded = _decoded(data)
-    if decoded is None:
-        return "unreadable"
-    return f"{len(decoded)} bytes"
+    read = decoded(data)
+    return "unreadable" if read is None else f"{len(read)} bytes"
 
 
 def _is_number(value: Any) -> bool:

@@ -85,6 +85,9 @@ class _Encoder:
             content = [part for block in message.blocks for part in self._block(block)]
             if message.role == ASSISTANT:
                 content = self._settled(content, message, number == last)
+            else:
+                # What belongs to an error result stands behind the results.
+                content.sort(key=lambda part: part["type"] != "tool_result")
             if content:
                 encoded.append({"role": message.role, "content": content})
         return encoded
@@ -95,7 +98,8 @@ class _Encoder:
         if isinstance(block, ThreadToolCall):
             return (self._call(block),)
         if isinstance(block, ThreadToolResult):
-            return (self._result(block),)
+            beside = map(_attached, block.attached) if block.is_error else ()
+            return (self._result(block), *beside)
         if isinstance(block, ThreadOpaque):
             return (dict(block.data),) if self._is_own(block) else ()
         if isinstance(block, ThreadReasoning):
@@ -121,6 +125,8 @@ class _Encoder:
         return {**call.opaque, **encoded} if call.origin == self._maker else encoded
 
     def _result(self, result: ThreadToolResult) -> Block:
+        """A result; the API takes pictures and PDFs in it, but no error that is more than text
+        ("Handle tool calls" in Anthropic's documentation)."""
         encoded: Block = {"type": "tool_result", "tool_use_id": self._ids.of(result.id)}
         content = result.content
         if result.is_error:
@@ -128,6 +134,9 @@ class _Encoder:
             content = content if content.strip() else _SILENT_FAILURE
         if content.strip():
             encoded["content"] = content
+        if result.attached and not result.is_error:
+            text = [{"type": "text", "text": content}] if content.strip() else []
+            encoded["content"] = [*text, *map(_attached, result.attached)]
         return encoded
 
     def _settled(self, content: Sequence[Block], message: Message, is_last: bool) -> List[Block]:

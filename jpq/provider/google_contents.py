@@ -9,7 +9,7 @@ and "Thought signatures" in Google's documentation).
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Union
 
 from jpq.conversation.thread import (
     ASSISTANT,
@@ -26,6 +26,7 @@ from jpq.conversation.thread import (
 )
 from jpq.provider.base import ProviderRow
 from jpq.provider.google_parts import CALL_ID, PARTS
+from jpq.provider.wire_thread import after_results
 
 _Part = Dict[str, Any]
 
@@ -77,6 +78,9 @@ class _Encoder:
                 role = "model"
                 if self._signed_calls:
                     _sign_first_call(parts)
+            else:
+                # What tools gave beside their responses stands behind all of these.
+                parts.sort(key=lambda part: "functionResponse" not in part)
             if not parts:
                 continue
             if contents and contents[-1]["role"] == role:
@@ -91,10 +95,9 @@ class _Encoder:
         if isinstance(block, ThreadToolCall):
             return (self._call(block),)
         if isinstance(block, ThreadToolResult):
-            return (self._result(block),)
+            return self._result(block)
         if isinstance(block, (ThreadImage, ThreadDocument)):
-            # "Image understanding" and "Document understanding" in Google's documentation
-            return ({"inlineData": {"mimeType": block.media_type, "data": block.data}},)
+            return (_inline(block),)
         if block.origin != self._maker:
             return ()
         if isinstance(block, ThreadOpaque):
@@ -120,13 +123,25 @@ class _Encoder:
             function["id"] = given
         return {**_beside_call(call.opaque), "functionCall": function}
 
-    def _result(self, result: ThreadToolResult) -> _Part:
+    def _result(self, result: ThreadToolResult) -> Iterable[_Part]:
+        """Models since Gemini 3 take what a tool gave within its response ("Function calling",
+        multimodal function responses), older ones only beside it."""
         # FunctionResponse in the reference: "output" and "error" are its own words.
         said = {"error" if result.is_error else "output": result.content}
         response: _Part = {"name": valid_name(result.name), "response": said}
         if result.id in self._given_ids:
             response["id"] = self._given_ids[result.id]
-        return {"functionResponse": response}
+        if self._signed_calls:
+            if result.attached:
+                response["parts"] = list(map(_inline, result.attached))
+            return ({"functionResponse": response},)
+        beside = (part for b in after_results([result]) for part in self._block(b))
+        return ({"functionResponse": response}, *beside)
+
+
+def _inline(block: Union[ThreadImage, ThreadDocument]) -> _Part:
+    # "Image understanding" and "Document understanding" in Google's documentation
+    return {"inlineData": {"mimeType": block.media_type, "data": block.data}}
 
 
 def _kept(opaque: Mapping[str, Any]) -> Iterator[_Part]:

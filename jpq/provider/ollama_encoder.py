@@ -23,6 +23,7 @@ from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.wire_names import valid_name
 from jpq.provider.wire_request import CONTINUE, refuse_own_fields, request_headers
 from jpq.provider.wire_thread import (
+    after_results,
     function_tool,
     joined_text,
     prepared,
@@ -158,8 +159,9 @@ def _user(blocks: Sequence[ThreadBlock]) -> Iterator[Dict[str, Any]]:
                 "tool_call_id": block.id,
                 "content": block.content,
             }
-    images = [block.data for block in blocks if isinstance(block, ThreadImage)]
-    text = joined_text(blocks)
+    said = after_results(blocks)
+    images = [block.data for block in said if isinstance(block, ThreadImage)]
+    text = joined_text(said)
     if text or images:
         message: Dict[str, Any] = {"role": "user", "content": text}
         yield {**message, "images": images} if images else message

@@ -26,7 +26,13 @@ from jpq.provider.wire_request import (
     refuse_own_fields,
     request_headers,
 )
-from jpq.provider.wire_thread import data_url, function_tool, joined_text, prepared
+from jpq.provider.wire_thread import (
+    after_results,
+    data_url,
+    function_tool,
+    joined_text,
+    prepared,
+)
 from jpq.wire.message import HttpRequest
 
 _LONGEST_CALL_ID = 40  # OpenAI's own word: "Expected a string with maximum length 40"
@@ -91,7 +97,7 @@ def _messages(request: ProviderRequest, row: ProviderRow) -> List[Dict[str, Any]
             sent_back = reasoning.of(number, message.blocks)
             encoded.extend(_assistant(message.blocks, sent_back, maker, ids))
         else:
-            encoded.extend(_user(message.blocks, ids))
+            encoded.extend(_user(message.blocks, ids, row))
     merged = _merged(encoded)
     if thread.continues and merged and merged[-1]["role"] == "assistant":
         # A reply that comes whole would begin with the open answer again (llama.cpp).
@@ -100,15 +106,27 @@ def _messages(request: ProviderRequest, row: ProviderRow) -> List[Dict[str, Any]
     return merged
 
 
-def _user(blocks: Sequence[ThreadBlock], ids: CallIds) -> Iterator[Dict[str, Any]]:
-    """Results first, each a message of its own, as they must follow their calls at once."""
+def _user(
+    blocks: Sequence[ThreadBlock], ids: CallIds, row: ProviderRow
+) -> Iterator[Dict[str, Any]]:
+    """Results first, each a message of its own, as they must follow their calls at once.
+
+    They are text; what tools gave beside it is said after them, unless the row's quirk
+    ``result_media`` says that it may stand in their ``content``.
+    """
+    within = row.quirks.get("result_media") == "content"
     for block in blocks:
         if isinstance(block, ThreadToolResult):
-            yield {"role": "tool", "tool_call_id": ids.of(block.id), "content": block.content}
-    if any(isinstance(block, (ThreadImage, ThreadDocument)) for block in blocks):
-        yield {"role": "user", "content": [part for b in blocks for part in _parts(b)]}
+            content: Any = block.content
+            if within and block.attached:
+                own = [ThreadText(content)] if content.strip() else []
+                content = [part for b in (*own, *block.attached) for part in _parts(b)]
+            yield {"role": "tool", "tool_call_id": ids.of(block.id), "content": content}
+    said = [*blocks] if within else after_results(blocks)
+    if any(isinstance(block, (ThreadImage, ThreadDocument)) for block in said):
+        yield {"role": "user", "content": [part for b in said for part in _parts(b)]}
         return
-    text = joined_text(blocks)
+    text = joined_text(said)
     if text:
         yield {"role": "user", "content": text}
 

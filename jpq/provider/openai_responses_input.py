@@ -9,7 +9,7 @@ documentation, and the types of its Python library.)
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set, Union
 
 from jpq.conversation.thread import (
     ASSISTANT,
@@ -69,7 +69,7 @@ class _Encoder:
             if isinstance(block, ThreadToolResult):
                 kind = CUSTOM_CALL if block.id in self._custom else CALL
                 call_id = self._ids.of(block.id)
-                yield {"type": f"{kind}_output", "call_id": call_id, "output": block.content}
+                yield {"type": f"{kind}_output", "call_id": call_id, "output": _output(block)}
         content = [part for block in blocks for part in _content(block)]
         if content:
             yield _user_message(content)
@@ -121,6 +121,14 @@ def _content(block: ThreadBlock) -> Iterator[Item]:
         yield {"type": "input_image", "detail": "auto", "image_url": data_url(block)}
     elif isinstance(block, ThreadDocument):
         yield {"type": "input_file", "filename": block.name, "file_data": data_url(block)}
+
+
+def _output(result: ThreadToolResult) -> Union[str, List[Item]]:
+    """What a call gave: text, or a list of contents where there is more ("Function calling")."""
+    if not result.attached:
+        return result.content
+    text = [_input_text(result.content)] if result.content.strip() else []
+    return [*text, *(part for block in result.attached for part in _content(block))]
 
 
 def _input_text(text: str) -> Item:

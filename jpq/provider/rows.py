@@ -123,7 +123,12 @@ ROWS: Tuple[ProviderRow, ...] = (
         "https://api.mistral.ai/v1",
         base_url_env="MISTRAL_BASE_URL",
         key_env="MISTRAL_API_KEY",
-        quirks={"stream_options": False, "prefill": "prefix", "call_id_length": 9},
+        quirks={
+            "stream_options": False,
+            "prefill": "prefix",
+            "call_id_length": 9,
+            "result_media": False,
+        },
     ),
     ProviderRow(
         "xai",
@@ -168,7 +173,11 @@ ROWS: Tuple[ProviderRow, ...] = (
         "openai-chat",
         "http://127.0.0.1:8080/v1",
         base_url_env="LLAMACPP_BASE_URL",
-        quirks={"reasoning_field": "reasoning_content", "attachments": ("png", "jpeg", "gif")},
+        quirks={
+            "reasoning_field": "reasoning_content",
+            "attachments": ("png", "jpeg", "gif"),
+            "result_media": "content",
+        },
     ),
     ProviderRow(
         "lmstudio", "openai-chat", "http://127.0.0.1:1234/v1", base_url_env="LMSTUDIO_BASE_URL"

@@ -17,6 +17,7 @@ from jpq.conversation.thread import (
     ThreadReasoning,
     ThreadText,
     ThreadToolCall,
+    ThreadToolResult,
 )
 from jpq.errors import BadInputError
 from jpq.provider.base import ModelRef, ProviderRequest, ProviderRow, ToolDefinition
@@ -72,7 +73,8 @@ def prepared(request: ProviderRequest, row: ProviderRow) -> ProviderRequest:
 
     Reasoning that another model made is left out, or becomes text where the quirk
     ``foreign_reasoning`` says so. Data that only another API can read is left out. What was
-    attached earlier for a model that could be sent it, and this one cannot, becomes a note.
+    attached earlier for a model that could be sent it, and this one cannot, becomes a note; so
+    does what a tool gave beside its text, also where the quirk ``result_media`` is false.
     """
     thread = request.thread
     rule = _Rule(
@@ -80,6 +82,7 @@ def prepared(request: ProviderRequest, row: ProviderRow) -> ProviderRequest:
         row.quirks.get("foreign_reasoning") == "text",
         row.api,
         taken_kinds(row, request.model),
+        bool(row.quirks.get("result_media", True)),
     )
     messages = tuple(
         Message(message.role, tuple(kept for b in message.blocks for kept in rule.blocks(b)))
@@ -90,7 +93,12 @@ def prepared(request: ProviderRequest, row: ProviderRow) -> ProviderRequest:
 
 class _Rule:
     def __init__(
-        self, maker: Origin, foreign_as_text: bool, api: str, kinds: Sequence[str]
+        self,
+        maker: Origin,
+        foreign_as_text: bool,
+        api: str,
+        kinds: Sequence[str],
+        in_results: bool,
     ) -> None:
         self._maker = maker
         self._foreign_as_text = foreign_as_text
@@ -99,6 +107,7 @@ class _Rule:
         self._other_types = [types for other, types in _BLOCK_TYPES.items() if other != api]
         self._own_types = _BLOCK_TYPES.get(api)
         self._kinds = kinds
+        self._kinds_in_results = kinds if in_results else ()
 
     def blocks(self, block: ThreadBlock) -> Sequence[ThreadBlock]:
         """What is sent for ``block``."""
@@ -106,9 +115,10 @@ class _Rule:
             if self._foreign_as_text and block.text.strip():
                 return (ThreadText(f"<thinking>{block.text}</thinking>"),)
             return ()
-        if isinstance(block, (ThreadImage, ThreadDocument)) and not self._takes(block):
-            note = f"({block.name} was attached here; this model cannot be sent it.)"
-            return (ThreadText(note),)
+        if isinstance(block, (ThreadImage, ThreadDocument)) and not _is_one(block, self._kinds):
+            return (ThreadText(_note(block)),)
+        if isinstance(block, ThreadToolResult) and block.attached:
+            return (self._result(block),)
         if isinstance(block, ThreadOpaque) and self._is_of_another_api(block.data.get("type")):
             return ()
         if isinstance(block, ThreadToolCall) and not self._unreadable.isdisjoint(block.opaque):
@@ -121,8 +131,34 @@ class _Rule:
             return False
         return any(re.fullmatch(types, type) for types in self._other_types)
 
-    def _takes(self, block: Union[ThreadImage, ThreadDocument]) -> bool:
-        return kind_of(block.media_type) in self._kinds
+    def _result(self, result: ThreadToolResult) -> ThreadToolResult:
+        """``result`` with what may be in results; the rest is named in its text."""
+        taken = tuple(b for b in result.attached if _is_one(b, self._kinds_in_results))
+        notes = [_note(block) for block in result.attached if block not in taken]
+        content = "\n".join([result.content, *notes])
+        return result._replace(content=content, attached=taken)
+
+
+def _is_one(block: Union[ThreadImage, ThreadDocument], kinds: Sequence[str]) -> bool:
+    return kind_of(block.media_type) in kinds
+
+
+def _note(block: Union[ThreadImage, ThreadDocument]) -> str:
+    return f"({block.name} was attached here; this model cannot be sent it.)"
+
+
+def after_results(blocks: Iterable[ThreadBlock]) -> List[ThreadBlock]:
+    """What a message says after its results, for APIs whose results are text only: what was
+    attached to them, each with its name and whose it is, then the rest of ``blocks``."""
+    said: List[ThreadBlock] = []
+    rest: List[ThreadBlock] = []
+    for block in blocks:
+        if isinstance(block, ThreadToolResult):
+            for attached in block.attached:
+                said += [ThreadText(f"{attached.name}, from {block.name}:"), attached]
+        else:
+            rest.append(block)
+    return said + rest
 
 
 def joined_text(blocks: Sequence[ThreadBlock]) -> str:

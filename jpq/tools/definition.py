@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import abc
 import re
-from typing import Any, Callable, Mapping, Match, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Match, NamedTuple, Optional, Sequence, Tuple, Union
 
+from jpq.conversation.attachment import Attachment
 from jpq.interrupt.cancel import CancelToken
 
 # Run modes and result modes.
@@ -122,23 +123,26 @@ class ToolOutput(NamedTuple):
 
     ``full_output`` is the file with the whole of it, if it was too long. ``ended`` is
     COMPLETED or STOPPED; with STOPPED, ``content`` is the output so far, and the texts
-    around it (who stopped it, after how long) are not the tool's to write.
+    around it (who stopped it, after how long) are not the tool's to write. ``attachments``
+    are pictures and the like, each of which ``content`` mentions by its name.
     """
 
     content: str
     is_error: bool = False
     full_output: Optional[str] = None
     ended: str = COMPLETED
+    attachments: Tuple[Attachment, ...] = ()
 
 
 class ToolAnswered(NamedTuple):
     """The result of the call ``id``, as the model is told; ``full_output`` is a file with
-    all of it where the middle was left out."""
+    all of it where the middle was left out, ``attachments`` is what goes with it."""
 
     id: str
     content: str
     is_error: bool
     full_output: Optional[str] = None
+    attachments: Tuple[Attachment, ...] = ()
 
 
 class Tool(abc.ABC):

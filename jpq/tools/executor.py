@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
+from jpq.conversation.attachment import Attachment
 from jpq.conversation.event import ToolCall
 from jpq.interrupt.cancel import CancelToken
 from jpq.tools import texts
@@ -191,9 +192,10 @@ class ToolExecutor:
             told = texts.with_reason(texts.RESULT_WITHHELD, delivery.reason)
             return ToolAnswered(self.id, told, is_error=False)
         if delivery.edited:
-            return self._output._replace(
-                content=texts.RESULT_EDITED.format(output=delivery.content)
-            )
+            content = delivery.content
+            kept = tuple(each for each in self._output.attachments if each.name in content)
+            told = texts.RESULT_EDITED.format(output=content)
+            return self._output._replace(content=told, attachments=kept)
         return self._output
 
     def stop(self) -> ToolAnswered:
@@ -206,8 +208,10 @@ class ToolExecutor:
     def _answer_of(self, finished: ToolFinished) -> ToolAnswered:
         output = finished.output
         path = None if output is None else output.full_output
+        attachments: Tuple[Attachment, ...] = ()
         if output is not None and output.ended != STOPPED:
             content, is_error = output.content, output.is_error
+            attachments = output.attachments
         elif not finished.started:
             content, is_error = texts.NOT_STARTED, True
         elif finished.crash and not self.token.cancelled:
@@ -217,7 +221,7 @@ class ToolExecutor:
             )
         else:
             content, is_error = self._stopped(finished), True
-        return ToolAnswered(self.id, self._with_history(content), is_error, path)
+        return ToolAnswered(self.id, self._with_history(content), is_error, path, attachments)
 
     def _stopped(self, finished: ToolFinished) -> str:
         output = finished.output

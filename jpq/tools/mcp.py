@@ -22,6 +22,7 @@ from jpq.tools.definition import (
     ToolOutput,
     ToolSpec,
 )
+from jpq.tools.mcp_content import Parts
 from jpq.tools.mcp_host import CallHost, Sampler
 
 _NO_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {}}
@@ -95,11 +96,14 @@ class McpTool(Tool):
             return ToolOutput("".join(so_far), True, ended=STOPPED)
         except McpError as error:
             return ToolOutput(_told(error, so_far), True)
-        text, is_error = result_text(result)
+        parts = Parts()
+        text, is_error = result_text(result, parts.text)
+        attached = tuple(parts.attachments)
         complaint = None if is_error else self._complaint(result)
         if complaint is not None:
-            return ToolOutput(f"{text}\n\n{complaint}", True)
-        return ToolOutput(text or "The tool gave an empty result.", is_error)
+            return ToolOutput(f"{text}\n\n{complaint}", True, attachments=attached)
+        told = text or "The tool gave an empty result."
+        return ToolOutput(told, is_error, attachments=attached)
 
     def _complaint(self, result: Json) -> Optional[str]:
         """How the result breaks the schema that the server gave for it."""

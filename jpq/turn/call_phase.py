@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Set, Tuple
 
+from jpq.conversation.attachment import as_metadata
 from jpq.conversation.event import Draft, ToolResponse
 from jpq.errors import DeniedError
 from jpq.events.parts import STOP, TOOL_CALLS
@@ -108,5 +109,5 @@ class CallPhase:
             self._follow(self._coordinator.answer(told))
             self._settled.add(answer.id)
             self.outputs += [answer.full_output] if answer.full_output else []
-            drafts.append(Draft(ToolResponse(*told)))
+            drafts.append(Draft(ToolResponse(*told), as_metadata(answer.attachments)))
         self._saving.commit(drafts)

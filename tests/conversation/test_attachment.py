@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 
 from jpq.conversation.attachment import Attachment, as_metadata, from_metadata, recognised
 from jpq.conversation.entry import decode_entry, encode_entry
-from jpq.conversation.event import ChatRequest, Draft, Entry
+from jpq.conversation.event import ChatRequest, Draft, Entry, ToolCall, ToolResponse
 from jpq.conversation.stream import ConversationStream
-from jpq.conversation.thread import ThreadDocument, ThreadImage, ThreadText, build_thread
+from jpq.conversation.thread import (
+    ThreadDocument,
+    ThreadImage,
+    ThreadText,
+    ThreadToolResult,
+    build_thread,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -95,3 +101,20 @@ def test_an_attachment_alone_is_a_question() -> None:
     (message,) = build_thread(stream.entries).messages
     assert message.blocks == (ThreadImage("i.png", "image/png", "UE5H"),)
     assert as_metadata([]) == {}
+
+
+def test_what_a_tool_gave_belongs_to_its_result() -> None:
+    attached = [
+        Attachment("i.png", "image/png", "UE5H"),
+        Attachment("n.txt", "text/plain", "notes"),
+        Attachment("p.pdf", "application/pdf", "UERG"),
+    ]
+    stream = ConversationStream()
+    stream.append(Draft(ChatRequest("look")))
+    stream.append(Draft(ToolCall("1", "t", {})))
+    stream.append(Draft(ToolResponse("1", "seen"), as_metadata(attached)))
+    _, _, message = build_thread(stream.entries).messages
+    image = ThreadImage("i.png", "image/png", "UE5H")
+    paper = ThreadDocument("p.pdf", "application/pdf", "UERG")
+    told = "seen\n\nn.txt:\n\nnotes"
+    assert message.blocks == (ThreadToolResult("1", "t", told, False, (image, paper)),)

@@ -138,6 +138,18 @@ def test_a_tool_that_has_a_compact_summary_of_its_own_is_heard() -> None:
     assert sent(stream)[2] == ToolResponse("1", "3 files")
 
 
+def test_what_went_with_a_shortened_result_is_named() -> None:
+    picture = {"name": "a.png", "media_type": "image/png", "content": "AAAA"}
+    answered = (ToolResponse("1", "Look."), {"attachments": [picture]})
+    stream = talk(ChatRequest("a"), ToolCall("1", "t", {}), answered)
+    assert stream.entries[2].metadata["attachments"]
+    ids = [entry.event_id for entry in stream.entries]
+    add(stream, Compaction(ids[0], ids[2], shorten_results=True))
+    *_, result, _ = compacted(effective(stream.entries))
+    assert result.event == ToolResponse("1", "Look.\n(a.png is left out here.)")
+    assert not result.metadata
+
+
 PLACE = st.integers(0, 8)
 ANY = st.one_of(
     st.builds(ChatRequest, st.sampled_from(["a", "b"])),

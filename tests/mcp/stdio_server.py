@@ -1,12 +1,13 @@
 """A small MCP server over stdio that misbehaves on demand: ``python stdio_server.py FAULT...``.
 
 Its tools: ``echo``, ``slow`` (progress until it is cancelled), ``ask`` (elicitation),
-``sample``, ``fail`` (an error result), ``die``, ``environ``, ``cancelled`` (the ids of the
-requests that were taken back), ``change`` (of the list of tools).
+``sample``, ``picture``, ``fail`` (an error result), ``die``, ``environ``, ``cancelled`` (the
+ids of the requests that were taken back), ``change`` (of the list of tools).
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -19,7 +20,9 @@ from typing import Any, Dict, List
 FAULTS = set(sys.argv[1:])
 VERSION = "2026-07-28" if "modern" in FAULTS else "2025-11-25"
 META = "io.modelcontextprotocol/"
-TOOLS = ["echo", "slow", "ask", "sample", "fail", "die", "environ", "cancelled", "change", "hang"]
+TOOLS = ["echo", "slow", "ask", "sample", "fail", "die", "environ", "cancelled", "change"]
+TOOLS += ["picture", "hang"]
+PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\n-pixels-").decode()
 
 write_lock = threading.Lock()
 cancelled: List[Any] = []
@@ -58,6 +61,10 @@ def call(id: Any, params: Dict[str, Any]) -> Dict[str, Any]:
     token = params.get("_meta", {}).get("progressToken")
     if name == "echo":
         return text(arguments.get("text", ""))
+    if name == "picture":
+        image = {"type": "image", "data": PICTURE, "mimeType": "image/png"}
+        sound = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
+        return {"content": [{"type": "text", "text": "Look:"}, image, sound]}
     if name == "fail":
         return text("it went wrong", isError=True)
     if name == "environ":

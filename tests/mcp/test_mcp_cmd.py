@@ -12,11 +12,12 @@ import pytest
 
 from jpq.interrupt.menus import Place
 from tests.mcp.http_server import McpServer
+from tests.mcp.stdio_server import PICTURE
 from tests.mcp.test_mcp_stdio import SERVER, gone
 from tests.support import ptys
 from tests.support.pressing import MARK, PRESS
 from tests.support.programs import conversations, entries, jpq, model_at, script
-from tests.support.server import Server, answer
+from tests.support.server import DONE, Server, answer, reply
 
 CALL = 'tool_calls = [{ name = "x/%s", arguments = { text = "from the server" } }]'
 
@@ -104,6 +105,28 @@ def test_a_provider_is_told_names_that_it_takes() -> None:
         assert jpq(*model_at(server), "-y", "hello").code == 0
         names = [tool["function"]["name"] for tool in server.seen[0].json["tools"]]
     assert names[:2] == ["x_echo", "x_slow"]
+
+
+def test_a_model_is_given_the_picture_of_a_result() -> None:
+    configure('run = "unattended"')
+    wanted = {"index": 0, "id": "c1", "function": {"name": "x_picture", "arguments": "{}"}}
+    choice = {"index": 0, "delta": {"tool_calls": [wanted]}, "finish_reason": "tool_calls"}
+    calls = reply({"choices": [choice]}, DONE)
+    with Server(calls, answer("A dot."), answer("Again.")) as server:
+        assert jpq(*model_at(server), "what is it?").code == 0
+        assert jpq(*model_at(server), "-c", "sure?").code == 0
+        later = [request.json["messages"] for request in server.seen[1:]]
+    for messages in later:
+        result, seen = messages[2:4]
+        assert (
+            result["role"] == "tool" and "[image-1.png: image/png, 16 bytes]" in result["content"]
+        )
+        assert "[audio: audio/wav, 3 bytes, not shown here]" in result["content"]
+        named, picture = seen["content"]
+        assert seen["role"] == "user" and named["text"] == "image-1.png, from x_picture:"
+        assert picture["image_url"]["url"] == f"data:image/png;base64,{PICTURE}"
+    stored = [e for e in entries(conversations()[0]) if e["type"] == "tool_call_response"]
+    assert stored[0]["metadata"]["attachments"][0]["content"] == PICTURE
 
 
 def test_a_query_goes_on_without_a_server_that_is_not_there(tmp_path: Any) -> None:

@@ -15,11 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jpq.conversation.event import ChatRequest, Draft
+from jpq.conversation.attachment import Attachment, as_metadata
+from jpq.conversation.event import AssistantMessage, ChatRequest, Draft, ToolCall, ToolResponse
 from jpq.conversation.thread import Origin, Thread
 from jpq.provider.base import ProviderRequest, ProviderRow
 from jpq.provider.registry import load_api, resolve
 from tests.support import (
+    mixed_conversations,
     validators_anthropic,
     validators_chat,
     validators_google,
@@ -153,3 +155,77 @@ def test_any_path_through_the_apis_ends_in_a_valid_request(path: Any, to: str) -
         drafts += turn(api, Origin(f"p{api}", "m1"), f"Question {number}")[: 10 - 3 * cut]
     drafts.append(Draft(ChatRequest("And now?")))
     sent(to, thread_of(drafts), row(to))
+
+
+@pytest.mark.parametrize("made_by", APIS)
+@pytest.mark.parametrize(
+    "to, quirks, taken, noted",
+    [
+        ("openai-chat", {}, "SHOT LOOP SCAN LAST_SHOT", ""),
+        ("openai-chat", {"result_media": "content"}, "SHOT LOOP SCAN LAST_SHOT", ""),
+        ("openai-chat", {"result_media": False}, "", "SHOT LOOP SCAN LAST_SHOT"),
+        ("openai-chat", {"text_only": True}, "", "SHOT LOOP SCAN LAST_SHOT"),
+        ("openai-responses", {}, "SHOT LOOP SCAN LAST_SHOT", ""),
+        ("anthropic", {}, "SHOT LOOP SCAN LAST_SHOT", ""),
+        ("google", {}, "SHOT SCAN LAST_SHOT", "LOOP"),
+        ("google", {"signed_calls": False}, "SHOT SCAN LAST_SHOT", "LOOP"),
+        ("ollama", {}, "SHOT LAST_SHOT", "LOOP SCAN"),
+    ],
+)
+def test_what_a_tool_gave_beside_text_is_sent_as_the_api_takes_it(
+    made_by: str, to: str, quirks: Dict[str, Any], taken: str, noted: str
+) -> None:
+    drafts = [*turn(made_by, Origin("maker", "m9")), Draft(ChatRequest("And now?"))]
+    to_row = row(to, **quirks)
+    body = load_api(to).encode(ProviderRequest("m1", thread_of(drafts), (TOOL,)), to_row, None).body
+    if to == "google":
+        validators_google.check_request(body, signed_calls=quirks.get("signed_calls", True))
+    elif to == "openai-chat":
+        validators_chat.check_request(body, result_media=quirks.get("result_media", True))
+    else:
+        CHECKS[to](body)
+    text = json.dumps(body)
+    for name in taken.split():
+        held: Attachment = getattr(mixed_conversations, name)
+        assert text.count(held.content) == 1 and f"({held.name} was attached" not in text
+    for name in noted.split():
+        held = getattr(mixed_conversations, name)
+        assert held.content not in text
+        assert f"({held.name} was attached here; this model cannot be sent it.)" in text
+
+
+attachments = st.lists(
+    st.sampled_from(
+        [getattr(mixed_conversations, name) for name in ("PNG", "GIF", "PAPER", "NOTES", "SHOT")]
+    ),
+    max_size=3,
+)
+answers = st.tuples(st.sampled_from(["", " ", "done", "\n\n"]), st.booleans(), attachments)
+
+
+@given(
+    st.lists(st.tuples(st.lists(answers, max_size=3), st.booleans()), min_size=1, max_size=4),
+    st.sampled_from(APIS),
+    st.sampled_from([True, False, "content"]),
+    st.booleans(),
+)
+@settings(deadline=None)
+def test_any_results_with_anything_beside_them_make_a_valid_request(
+    cycles: Any, to: str, media: Any, signed: bool
+) -> None:
+    drafts = [Draft(ChatRequest("Look."))]
+    for number, (results, interrupted) in enumerate(cycles):
+        ids = [f"c{number}-{n}" for n in range(len(results))]
+        drafts += [Draft(ToolCall(id, "look", {})) for id in ids]
+        for id, (text, is_error, held) in zip(ids, results):
+            drafts.append(Draft(ToolResponse(id, text, is_error), as_metadata(held)))
+        drafts.append(Draft(AssistantMessage("I see.") if not interrupted else ChatRequest("Go.")))
+    drafts.append(Draft(ChatRequest("And now?")))
+    to_row = row(to, result_media=media, signed_calls=signed)
+    body = load_api(to).encode(ProviderRequest("m1", thread_of(drafts), (TOOL,)), to_row, None).body
+    if to == "google":
+        validators_google.check_request(body, signed_calls=signed)
+    elif to == "openai-chat":
+        validators_chat.check_request(body, result_media=media)
+    else:
+        CHECKS[to](body)

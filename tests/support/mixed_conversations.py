@@ -1,7 +1,8 @@
 """Conversations that hold what each API alone can make, for tests that send them elsewhere.
 
 An answer has signed, redacted or encrypted reasoning and parallel calls with ids in the style
-of its API; the question has pictures, a PDF and a text. What is opaque says SECRET.
+of its API; the question has pictures, a PDF and a text, and so have the tool's results. What is
+opaque says SECRET.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ PAPER = recognised("paper.pdf", b"%PDF-1.7 pages")
 NOTES = recognised("notes.txt", "Grüße".encode())
 assert PNG and GIF and PAPER and NOTES
 ATTACHED = as_metadata([PNG, GIF, PAPER, NOTES])
+# What the tool gave beside its text; no picture of these is one that the person attached.
+SHOT = recognised("shot.png", b"\x89PNG\r\n\x1a\n-shot-")
+LOOP = recognised("loop.gif", b"GIF89a-loop-")
+SCAN = recognised("scan.pdf", b"%PDF-1.7 scan")
+LAST_SHOT = recognised("last.png", b"\x89PNG\r\n\x1a\n-last-")
+assert SHOT and LOOP and SCAN and LAST_SHOT
 
 # What each API alone can read: the blocks of an answer, with the secrets in them.
 REASONED: Mapping[str, Sequence[Draft]] = {
@@ -122,8 +129,10 @@ def turn(api: str, origin: Origin, question: str = "What is this?") -> List[Draf
         Draft(ToolCall(second + suffix, "look", {"at": "Zoë"})),
     ]
     answered = [
-        Draft(ToolResponse(first + suffix, "a dot")),
-        Draft(ToolResponse(second + suffix, "nothing there", is_error=True)),
+        Draft(ToolResponse(first + suffix, "a dot"), as_metadata([SHOT, LOOP, SCAN])),
+        Draft(
+            ToolResponse(second + suffix, "nothing there", is_error=True), as_metadata([LAST_SHOT])
+        ),
     ]
     end = [*REASONED[api], Draft(AssistantMessage("A dot."))]
     said = [d._replace(metadata={**made, **d.metadata}) for d in [*blocks, *calls]]

@@ -87,9 +87,21 @@ def _check_block(block: Mapping[str, Any], role: str) -> None:
         assert source["type"] == "base64" and base64.b64decode(source["data"], validate=True)
         assert source["media_type"] in _MEDIA_TYPES[kind]
     elif kind == "tool_result":
-        content = block.get("content")
+        _check_result(block)
+
+
+def _check_result(block: Mapping[str, Any]) -> None:
+    content = block.get("content")
+    assert content or not block.get("is_error"), "an error result without content"
+    if isinstance(content, list):
+        assert content, "an empty list of contents"
+        for part in content:
+            assert part["type"] in ("text", "image", "document")
+            _check_block(part, "user")
+        kinds = {part["type"] for part in content}
+        assert kinds == {"text"} or not block.get("is_error"), "errors are text only"
+    else:
         assert content is None or content.strip()
-        assert content or not block.get("is_error"), "an error result without content"
 
 
 def _check_calls(messages: Sequence[Mapping[str, Any]]) -> None:

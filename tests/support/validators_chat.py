@@ -27,17 +27,22 @@ _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 def check_request(
-    body: Mapping[str, Any], *, prefill: bool = False, ids: Pattern[str] = _ANY_ID
+    body: Mapping[str, Any],
+    *,
+    prefill: bool = False,
+    ids: Pattern[str] = _ANY_ID,
+    result_media: Any = True,
 ) -> None:
     """Assert that the API takes ``body``.
 
-    ``prefill`` says that an answer may stand open, ``ids`` what ids of calls look like.
+    ``prefill`` says that an answer may stand open, ``ids`` what ids of calls look like, and
+    ``result_media`` (as the quirk) what the server takes of results that are not only text.
     """
     json.dumps(body)
     assert isinstance(body["model"], str) and body["model"]
     assert body["messages"], "no messages"
     for message in body["messages"]:
-        _check_message(message)
+        _check_message(message, result_media)
     _check_roles([message["role"] for message in body["messages"]])
     _check_calls(body["messages"], ids)
     assert prefill or body["messages"][-1]["role"] != "assistant", "an answer stands open"
@@ -50,12 +55,12 @@ def check_request(
         assert names and choice in ("auto", "required", "none")
 
 
-def _check_message(message: Mapping[str, Any]) -> None:
+def _check_message(message: Mapping[str, Any], result_media: Any) -> None:
     role = message["role"]
     assert set(message) - _REASONING_FIELDS <= _FIELDS[role], f"{role} with {set(message)}"
     content = message["content"]
     if isinstance(content, list):
-        assert role == "user" and content
+        assert content and (role == "user" or (role == "tool" and result_media == "content"))
         for part in content:
             _check_part(part)
     elif role == "tool":

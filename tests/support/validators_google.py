@@ -55,12 +55,12 @@ def check_request(body: Mapping[str, Any], *, signed_calls: bool = False) -> Non
     thinking = config.get("thinkingConfig", {})
     assert not {"thinkingBudget", "thinkingLevel"} <= set(thinking), "a budget or a level"
     _check_tools(body)
-    _check_contents(body["contents"])
+    _check_contents(body["contents"], signed_calls)
     if signed_calls:
         _check_signatures(body["contents"])
 
 
-def _check_contents(contents: Sequence[Mapping[str, Any]]) -> None:
+def _check_contents(contents: Sequence[Mapping[str, Any]], signed_calls: bool) -> None:
     assert contents and contents[0]["role"] == "user", "the user begins"
     assert contents[-1]["role"] == "user", "the user is answered"
     waiting: List[Mapping[str, Any]] = []
@@ -69,14 +69,16 @@ def _check_contents(contents: Sequence[Mapping[str, Any]]) -> None:
         assert before is None or before["role"] != content["role"], "the roles alternate"
         assert content["parts"], "a content without parts"
         for part in content["parts"]:
-            _check_part(part, content["role"])
+            _check_part(part, content["role"], signed_calls)
+        kinds = ["functionResponse" in part for part in content["parts"]]
+        assert kinds == sorted(kinds, reverse=True), "the responses come first"
         responses = [p["functionResponse"] for p in content["parts"] if "functionResponse" in p]
         _check_answers(waiting, responses)
         waiting = [p["functionCall"] for p in content["parts"] if "functionCall" in p]
     assert not waiting
 
 
-def _check_part(part: Mapping[str, Any], role: str) -> None:
+def _check_part(part: Mapping[str, Any], role: str, signed_calls: bool) -> None:
     assert set(part) <= _PART_FIELDS, f"unknown fields of a part: {set(part) - _PART_FIELDS}"
     assert len(_DATA & set(part)) <= 1, "a part holds one thing"
     assert _DATA & set(part) or "thoughtSignature" in part, "an empty part"
@@ -84,16 +86,24 @@ def _check_part(part: Mapping[str, Any], role: str) -> None:
         assert isinstance(part["text"], str)
         assert part["text"].strip() or "thoughtSignature" in part, "a blank text"
     if "inlineData" in part and role == "user":
-        data = part["inlineData"]
-        assert set(data) == {"mimeType", "data"} and data["mimeType"] in _MEDIA_TYPES
-        assert base64.b64decode(data["data"], validate=True)
+        _check_inline(part)
     call, response = part.get("functionCall"), part.get("functionResponse")
     if call is not None:
         assert role == "model" and set(call) <= {"name", "args", "id"}
         assert _NAME.fullmatch(call["name"]) and isinstance(call["args"], dict)
     if response is not None:
-        assert role == "user" and set(response) <= {"name", "response", "id"}
+        assert role == "user" and set(response) <= {"name", "response", "id", "parts"}
         assert isinstance(response["response"], dict)
+        assert "parts" not in response or (signed_calls and response["parts"])
+        for inner in response.get("parts", ()):
+            assert set(inner) == {"inlineData"}
+            _check_inline(inner)
+
+
+def _check_inline(part: Mapping[str, Any]) -> None:
+    data = part["inlineData"]
+    assert set(data) == {"mimeType", "data"} and data["mimeType"] in _MEDIA_TYPES
+    assert base64.b64decode(data["data"], validate=True)
 
 
 def _check_answers(

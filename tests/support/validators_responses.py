@@ -59,7 +59,11 @@ def _check_item(item: Mapping[str, Any]) -> None:
         assert "id" not in item or item["id"]
     elif kind in _OUTPUTS:
         assert set(item) == {"type", "call_id", "output"}
-        assert isinstance(item["output"], str)
+        output = item["output"]
+        if not isinstance(output, str):
+            assert output, "an empty list of contents"
+            for part in output:
+                _check_part(part, "user")
 
 
 def _check_message(item: Mapping[str, Any]) -> None:
@@ -68,18 +72,22 @@ def _check_message(item: Mapping[str, Any]) -> None:
     assert item.get("phase") in _PHASES
     assert item["role"] == "assistant" or set(item) == {"type", "role", "content"}
     for part in item["content"]:
-        if part["type"] in _FILES:
-            assert item["role"] == "user"
-            media_type, _, data = part[_FILES[part["type"]]].partition(";base64,")
-            assert base64.b64decode(data, validate=True)
-            assert (part["type"] == "input_file") == (media_type == "data:application/pdf")
-            continue
-        if item["role"] == "user":
-            assert part["type"] == "input_text"
-        else:
-            assert part["type"] in ("output_text", "refusal")
-        text = part["refusal" if part["type"] == "refusal" else "text"]
-        assert text.strip(), "a blank text"
+        _check_part(part, item["role"])
+
+
+def _check_part(part: Mapping[str, Any], role: str) -> None:
+    if part["type"] in _FILES:
+        assert role == "user"
+        media_type, _, data = part[_FILES[part["type"]]].partition(";base64,")
+        assert base64.b64decode(data, validate=True)
+        assert (part["type"] == "input_file") == (media_type == "data:application/pdf")
+        return
+    if role == "user":
+        assert part["type"] == "input_text"
+    else:
+        assert part["type"] in ("output_text", "refusal")
+    text = part["refusal" if part["type"] == "refusal" else "text"]
+    assert text.strip(), "a blank text"
 
 
 def _check_reasoning(body: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import stat
 import threading
@@ -14,6 +15,7 @@ from jpq.interrupt.cancel import CancelToken
 from jpq.tools.arguments import ArgumentCheck
 from jpq.tools.builtin.diff import shown_diff
 from jpq.tools.definition import STOPPED, Invocation, Tool, ToolOutput, ToolSpec
+from jpq.tools.media import MEDIUM_BYTES
 from jpq.tools.registry import BUILTINS
 
 WAIT_S = 10.0
@@ -150,6 +152,21 @@ def test_a_long_file_comes_in_parts_that_join(tmp_path: Any) -> None:
 def test_lines_can_be_chosen(arguments: Any, content: str, tmp_path: Any) -> None:
     write(tmp_path, "f", b"a\nb\nc")
     assert call(builtin("read_file", tmp_path), path="f", **arguments).content == content
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [("a.bin", b"\x89PNG\r\n\x1a\n\0", "image/png"), ("b", b"%PDF-1.7\n\0", "application/pdf")],
+)
+def test_a_picture_or_a_pdf_is_passed_on(name: str, data: bytes, kind: str, tmp_path: Any) -> None:
+    write(tmp_path, name, data)
+    output = call(builtin("read_file", tmp_path), path=name)
+    assert output.content == f"[{name}: {kind}, {len(data)} bytes]"
+    (attached,) = output.attachments
+    assert (attached.name, attached.media_type) == (name, kind)
+    assert base64.b64decode(attached.content) == data
+    write(tmp_path, name, data + b"\0" * MEDIUM_BYTES)
+    refused(builtin("read_file", tmp_path), "is binary", path=name)
 
 
 def test_odd_files(tmp_path: Any) -> None:

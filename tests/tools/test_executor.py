@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jpq.conversation.attachment import Attachment
 from jpq.conversation.event import ToolCall
 from jpq.interrupt.cancel import TIMED_OUT
 from jpq.tools.definition import STOPPED, ToolOutput
@@ -118,3 +119,22 @@ def test_a_result_waits_for_the_person() -> None:
     alone = running()
     answer = alone.finish(finished("secret"), "edit", can_ask=False)
     assert answer is not None and "secret" not in answer.content
+
+
+PICTURES = tuple(Attachment(name, "image/png", "AAAA") for name in ("a.png", "b.png"))
+
+
+def test_what_goes_with_a_result_is_delivered_with_it() -> None:
+    call = running()
+    given = ToolOutput("[a.png] [b.png]", attachments=PICTURES)
+    answer = call.finish(finished(given), "unattended", can_ask=True)
+    assert answer is not None and answer.attachments == PICTURES
+
+
+def test_only_what_the_person_left_in_a_result_goes_with_it() -> None:
+    call = running()
+    call.finish(finished(ToolOutput("[a.png] [b.png]", attachments=PICTURES)), "edit", True)
+    assert call.deliver(Delivery("just [b.png]", edited=True)).attachments == PICTURES[1:]
+    call = running()
+    call.finish(finished(ToolOutput("[a.png] [b.png]", attachments=PICTURES)), "ask", True)
+    assert call.deliver(Delivery(None)).attachments == ()

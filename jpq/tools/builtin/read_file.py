@@ -1,4 +1,4 @@
-"""read_file: the text of a file, or some of its lines."""
+"""read_file: the text of a file, or some of its lines; a picture or a PDF as it is."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from jpq.interrupt.cancel import CancelToken
 from jpq.tools.builtin.files import FileTool
 from jpq.tools.builtin.roots import Refused, open_regular
 from jpq.tools.definition import STOPPED, Description, Invocation, ToolOutput
+from jpq.tools.media import MEDIUM_BYTES, medium
 from jpq.tools.schema import json_schema
 
 _PARAMETERS = {
@@ -26,7 +27,7 @@ class ReadFileTool(FileTool):
     @classmethod
     def describe(cls, name: str, settings: Mapping[str, Any], cwd: str) -> Description:
         return Description(
-            "Read a text file. A long file comes in parts: go on with offset.",
+            "Read a text file, an image or a PDF. A long text comes in parts: go on with offset.",
             json_schema(_PARAMETERS, name),
         )
 
@@ -36,8 +37,12 @@ class ReadFileTool(FileTool):
         first = int(invocation.arguments.get("offset", 1))
         limit = int(invocation.arguments.get("limit", 0))
         with os.fdopen(open_regular(real, path), "rb") as file:
-            if b"\0" in file.read(_LOOK_BYTES):
-                raise Refused(f"{path} is binary, {os.fstat(file.fileno()).st_size} bytes.")
+            begins = file.read(_LOOK_BYTES)
+            size = os.fstat(file.fileno()).st_size
+            if medium(path, begins) is not None and size <= MEDIUM_BYTES:
+                return _as_medium(path, begins + file.read(MEDIUM_BYTES))
+            if b"\0" in begins:
+                raise Refused(f"{path} is binary, {size} bytes.")
             file.seek(0)
             lines, total = self._lines(file, first, limit, cancel)
         if cancel.cancelled:
@@ -68,6 +73,14 @@ class ReadFileTool(FileTool):
             used += len(line)
             lines.append(line.decode("utf-8", "replace") + cut)
         return lines, total
+
+
+def _as_medium(path: str, data: bytes) -> ToolOutput:
+    attached = medium(os.path.basename(path), data)
+    if attached is None:
+        raise Refused(f"{path} has just become larger than {MEDIUM_BYTES} bytes.")
+    told = f"[{attached.name}: {attached.media_type}, {len(data)} bytes]"
+    return ToolOutput(told, attachments=(attached,))
 
 
 def _skip_rest(file: BinaryIO, line: bytes) -> str:
