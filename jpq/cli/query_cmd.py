@@ -6,13 +6,14 @@ import argparse
 import importlib
 import sys
 import time
-from typing import Any, Optional
+from typing import Any, Callable, Mapping, Optional
 
 from jpq import __version__
 from jpq.cli.early_end import EarlyEnd
 from jpq.cli.environment import Environment
 from jpq.cli.log import LoggedProvider, LoggedRenderer, RunLog, known_secrets
 from jpq.cli.query_setup import NoModelError, Query, prepare
+from jpq.config.load import Config
 from jpq.errors import ErrorKind, JpqError
 from jpq.events.turn import Error, Notice, Result
 from jpq.events.usage import Usage
@@ -75,7 +76,8 @@ def _answer(
     early: EarlyEnd,
 ) -> TurnOutcome:
     inbox = Inbox()
-    renderer = LoggedRenderer(log, _view(args, env, query), inbox.post)
+    view = open_view(args, env, query.config, query.toolset.title)
+    renderer = LoggedRenderer(log, view, inbox.post)
     setup = TurnSetup(
         config=query.config,
         model=query.model,
@@ -172,8 +174,14 @@ def _log_ending(log: RunLog, outcome: TurnOutcome, seconds: float) -> None:
     )
 
 
-def _view(args: argparse.Namespace, env: Environment, query: Query) -> View:
-    config = query.config
+def open_view(
+    args: argparse.Namespace,
+    env: Environment,
+    config: Config,
+    tool_title: Callable[[str, Mapping[str, Any]], str],
+    chat: bool = False,
+) -> View:
+    """What shows the answers on stdout, and all else on stderr; of a query or of a ``chat``."""
     caps = find_caps(
         env.environ,
         observe(env.stdout, getattr(sys.stdout, "encoding", None)),
@@ -186,7 +194,7 @@ def _view(args: argparse.Namespace, env: Environment, query: Query) -> View:
         tool_result=config["style.tool.result"],
         tool_arguments=config["style.tool.arguments"],
         tool_link=config["style.tool.link"],
-        tool_title=query.toolset.title,
+        tool_title=tool_title,
         sanitize=config["style.sanitize"],
         usage=args.usage,
         quiet=args.quiet,
@@ -196,5 +204,6 @@ def _view(args: argparse.Namespace, env: Environment, query: Query) -> View:
         link=config["style.link"],
         typewriter_ms=config["style.typewriter_ms"],
         environ=env.environ,
+        chat=chat,
     )
     return make_view(args.format, env.stdout, env.stderr, caps, options)

@@ -17,7 +17,7 @@ def chosen_settings(args: argparse.Namespace, env: Environment) -> Dict[str, Any
     if args.model is not None:
         chosen["model"] = args.model
     if args.system is not None:
-        chosen["system"] = _text_or_file(args.system, env)
+        chosen["system"] = text_or_file(args.system, env)
     if args.tool or args.no_tools:
         chosen["active_tools"] = args.tool  # empty with -T
     for option in args.option:
@@ -36,7 +36,8 @@ def _plain_value(text: str) -> Any:
         return text
 
 
-def _text_or_file(text: str, env: Environment) -> str:
+def text_or_file(text: str, env: Environment) -> str:
+    """``text``, or what is in the file that it names with an ``@``. Raises BadInputError."""
     if not text.startswith("@"):
         return text
     path = os.path.join(env.cwd, os.path.expanduser(text[1:]))

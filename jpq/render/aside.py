@@ -31,7 +31,7 @@ from jpq.render.reasoning import ReasoningDisplay
 from jpq.render.running import RunningTools
 from jpq.render.sanitize import STRIP
 from jpq.render.status import Clock, StatusLine
-from jpq.render.theme import BOLD, DIM, RED, styled
+from jpq.render.theme import BOLD, DIM, RED, YELLOW, styled
 from jpq.render.tool import (
     ASCII_MARKS,
     CALL,
@@ -137,11 +137,10 @@ class Aside:
         if draw is not None:
             draw(event)
 
-    def name(self, model: str) -> None:
+    def name(self, model: str, style: str = DIM) -> None:
         """Say which model answers, above what it says."""
-        if not self._options.verbose:  # which says so in other words
-            self._stop_status()
-            self._line(one_line(model, mode=self._options.sanitize), DIM)
+        self._stop_status()
+        self._line(one_line(model, mode=self._options.sanitize), style)
 
     def make_way(self) -> None:
         """The answer goes on: nothing moves, and it begins on a line of its own.
@@ -209,7 +208,7 @@ class Aside:
             title=self._options.tool_title(event.name, event.arguments),
             style=self._options.tool_arguments,
         )
-        self._tool_line(line, BOLD)
+        self._tool_line(line, YELLOW if self._options.chat else BOLD)
 
     def _tool_result(self, event: ToolResult) -> None:
         mode = self._options.sanitize

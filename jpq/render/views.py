@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import BinaryIO, Callable, Optional, Union
+from typing import TYPE_CHECKING, BinaryIO, Callable, Optional, Union
 
 from jpq.render.aside import Aside, ViewOptions
 from jpq.render.chat import ChatView, Formatter, Late, Sanitized, Verbatim
@@ -14,17 +14,23 @@ from jpq.render.worker import View
 from jpq.terminal.caps import Caps, ChannelCaps, terminal_width
 
 
+if TYPE_CHECKING:
+    from jpq.render.whole import Shown
+
+
 def make_view(
     format: str,
     out: Optional[BinaryIO],
     err: Optional[BinaryIO],
     caps: Caps,
     options: ViewOptions,
+    shown: Optional[Shown] = None,
 ) -> View:
     """The view of ``auto``, ``text``, ``markdown``, ``json`` or ``jsonl``.
 
     ``out`` and ``err`` are the binary stdout and stderr, None where closed; what others
     wrote to them must not come between, so nobody else writes until the renderer is closed.
+    ``shown`` says what of the answer is text, where not all of it is.
     """
     printer = Printer(out, err, (caps.stdout.encoding, caps.stderr.encoding))
     if format == "jsonl":
@@ -37,16 +43,24 @@ def make_view(
         return view
     terminal = caps.stdout.terminal
     formatter: Formatter = Verbatim()
-    if caps.pretty:
+    draws = caps.pretty and (shown is None or shown.json)
+    if draws:
         look = find_look(options.environ, caps.stdout, options.background, options.link)
         columns = functools.partial(wrap_columns, options.wrap, caps.stdout, out)
         formatter = Late(
             functools.partial(make_markdown, look, columns, options.sanitize, options.typewriter_ms)
         )
+        if shown is not None:
+            formatter = importlib.import_module("jpq.render.json_block").JsonBlock(formatter)
     elif terminal:
         # Any terminal obeys control sequences, so none gets the model's, however it is asked for.
         formatter = Sanitized(options.sanitize)
-    return ChatView(printer, aside, formatter, terminal, header=caps.pretty and not options.quiet)
+    header = caps.pretty and not options.quiet
+    view = ChatView(printer, aside, formatter, terminal, header=header)
+    if shown is None or draws:
+        return view
+    whole: View = importlib.import_module("jpq.render.whole").WholeAnswer(view, shown.choose)
+    return whole
 
 
 def make_markdown(
