@@ -55,7 +55,7 @@ class ViewOptions(NamedTuple):
 
     ``tool_title(name, arguments)`` is the header of a call, "" where its name will do;
     ``tools`` False leaves calls and results out (jsonl has them on stdout). ``environ``
-    tells more about the terminal than its channels do.
+    tells more about the terminal than its channels do. ``chat``: many answers follow each other.
     """
 
     reasoning: Union[str, int] = "full"
@@ -73,6 +73,7 @@ class ViewOptions(NamedTuple):
     link: str = "auto"
     typewriter_ms: float = 0.0
     environ: Mapping[str, str] = {}
+    chat: bool = False
 
 
 class Aside:

@@ -13,7 +13,6 @@ from jpq.render.theme import Look, find_look
 from jpq.render.worker import View
 from jpq.terminal.caps import Caps, ChannelCaps, terminal_width
 
-
 if TYPE_CHECKING:
     from jpq.render.whole import Shown
 
@@ -55,7 +54,11 @@ def make_view(
     elif terminal:
         # Any terminal obeys control sequences, so none gets the model's, however it is asked for.
         formatter = Sanitized(options.sanitize)
-    header = caps.pretty and not options.quiet
+    if options.chat:
+        talk = importlib.import_module("jpq.render.talk")  # of no use to a single question
+        talk_view: View = talk.TalkView(printer, aside, formatter, terminal, not options.quiet)
+        return talk_view
+    header = caps.pretty and not options.quiet and not options.verbose  # which says it otherwise
     view = ChatView(printer, aside, formatter, terminal, header=header)
     if shown is None or draws:
         return view
