@@ -110,7 +110,10 @@ class Error(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The end of the turn: sums of usage and cost, the last cycle's finish reason."""
+    """The end of the turn: sums of usage and cost, the last cycle's finish reason.
+
+    ``error`` is what the person was told, if anything; ``extra`` are fields that were asked for.
+    """
 
     status: str
     text: str
@@ -118,6 +121,8 @@ class Result(NamedTuple):
     usage: Usage
     cost: Optional[float]
     exit_code: int
+    error: Optional[Error] = None
+    extra: Mapping[str, Any] = {}
 
 
 class Notice(NamedTuple):

@@ -151,7 +151,8 @@ def _error(event: Error) -> Fields:
     }
 
 
-def _result(event: Result) -> Fields:
+def result_fields(event: Result) -> Fields:
+    """The fields of the ``result`` that ends every turn."""
     return {
         "type": "result",
         "schema": SCHEMA,
@@ -161,6 +162,8 @@ def _result(event: Result) -> Fields:
         "usage": event.usage.to_json(),
         "cost": event.cost,
         "exit_code": event.exit_code,
+        "error": None if event.error is None else event.error._asdict(),
+        **event.extra,
     }
 
 
@@ -175,5 +178,5 @@ _FIELDS: Dict[type, Callable[[Any], Fields]] = {
     Complete: _complete,
     TokenUpdate: _token_update,
     Error: _error,
-    Result: _result,
+    Result: result_fields,
 }

@@ -9,6 +9,7 @@ from jpq.errors import ErrorKind, ExitCode, JpqError, StreamError, WriteError
 from jpq.events.parts import CONTENT_FILTER, LENGTH, PAUSED, REFUSAL
 from jpq.events.parts import ERROR as ERROR_REASON
 from jpq.events.transcript import ChatResponse
+from jpq.events.turn import Error
 from jpq.events.usage import Usage
 
 COMPLETE = "complete"
@@ -31,6 +32,12 @@ class Ending(NamedTuple):
     status: str
     exit_code: int
     error: Optional[JpqError] = None
+
+    @property
+    def told(self) -> Optional[Error]:
+        """The error as a turn's audience is told it."""
+        error = self.error
+        return None if error is None else Error(error.word, error.message, error.where, error.hint)
 
 
 class TurnOutcome(NamedTuple):

@@ -84,6 +84,7 @@ def test_every_event_and_field():
             "usage": {"input_tokens": 3, "output_tokens": 4},
             "cost": None,
             "exit_code": 0,
+            "error": None,
         },
     ]
     assert err == "jpq: a notice\njpq: It was cut.\n  p\n"
