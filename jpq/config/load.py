@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from jpq.config.check import shown
 from jpq.config.lookup import find_row, nearest_of
@@ -21,6 +21,7 @@ from jpq.config.sources import (
 )
 from jpq.config.table import ROWS
 from jpq.errors import ConfigError
+from jpq.named import NamedTuple
 
 DEFAULT = "default"
 

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from jpq.config import table
 from jpq.config.check import checked, shown, unknown_name
@@ -24,6 +13,7 @@ from jpq.config.lookup import find_owner, find_row, is_group, matches
 from jpq.config.nested import MISSING, Path, join_name, leaves, merged, put_at, split_name
 from jpq.config.paths import Paths
 from jpq.errors import ConfigError, UsageError, WriteError
+from jpq.named import NamedTuple
 
 # Asks whether to trust a project file: its path and its text. True trusts it.
 Confirm = Callable[[str, str], bool]

@@ -5,9 +5,11 @@ tool). Adding a setting is adding a row and bringing its page up to date:
 ``python -m jpq.config.reference docs/configuration.md``.
 """
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
-from typing import Any, NamedTuple, Tuple
+from typing import Any, Tuple
+
+from jpq.named import NamedTuple
 
 STRING = "string"
 BOOLEAN = "boolean"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import string
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from jpq.config import table
 from jpq.config.check import checked, checked_value, shown
@@ -19,6 +19,7 @@ from jpq.config.sources import Source, file_place
 from jpq.config.table import Row
 from jpq.config.toml_text import parse
 from jpq.errors import ConfigError, UsageError
+from jpq.named import NamedTuple
 
 INPUT = "input"
 SUFFIX = ".toml"

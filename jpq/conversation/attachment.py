@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from jpq.named import NamedTuple
 
 PLAIN_TEXT = "text/plain"
 PDF = "application/pdf"

@@ -1,23 +1,10 @@
 """Thread: the view of a conversation that a provider is sent."""
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
 import json
 from collections import deque
-from typing import (
-    Any,
-    Deque,
-    Dict,
-    Iterable,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-    Union,
-)
+from typing import Any, Deque, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from jpq.conversation.attachment import PDF, PLAIN_TEXT, Attachment, from_metadata
 from jpq.conversation.effective import compacted, effective
@@ -32,6 +19,7 @@ from jpq.conversation.event import (
     ToolResponse,
 )
 from jpq.conversation.sanitize import NO_REQUEST, sanitize
+from jpq.named import NamedTuple
 
 USER = "user"
 ASSISTANT = "assistant"

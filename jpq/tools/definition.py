@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import abc
 import re
-from typing import Any, Callable, Mapping, Match, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Mapping, Match, Optional, Sequence, Tuple, Union
 
 from jpq.conversation.attachment import Attachment
 from jpq.interrupt.cancel import CancelToken
+from jpq.named import NamedTuple
 
 # Run modes and result modes.
 ASK = "ask"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from jpq.conversation.attachment import Attachment
 from jpq.conversation.event import ToolCall
 from jpq.interrupt.cancel import CancelToken
+from jpq.named import NamedTuple
 from jpq.tools import texts
 from jpq.tools.definition import ASK, EDIT, SKIP, STOPPED, Tool, ToolAnswered, ToolOutput
 from jpq.tools.permission import ALLOW, Decision

@@ -6,10 +6,12 @@ performs. A message that the table does not list for the current phase is a bug 
 AssertionError without changing anything.
 """
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
 from enum import Enum
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
+
+from jpq.named import NamedTuple
 
 
 class Phase(Enum):

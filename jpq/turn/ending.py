@@ -1,9 +1,9 @@
 """How a turn ended: one status, one exit code and one error, the same on every channel."""
 
-# Annotations are no strings here: typing compiles every one of a NamedTuple's at import.
+from __future__ import annotations
 
 import errno
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Mapping, Optional
 
 from jpq.errors import ErrorKind, ExitCode, JpqError, StreamError, WriteError
 from jpq.events.parts import CONTENT_FILTER, LENGTH, PAUSED, REFUSAL
@@ -11,6 +11,7 @@ from jpq.events.parts import ERROR as ERROR_REASON
 from jpq.events.transcript import ChatResponse
 from jpq.events.turn import Error
 from jpq.events.usage import Usage
+from jpq.named import NamedTuple
 
 COMPLETE = "complete"
 INTERRUPTED = "interrupted"

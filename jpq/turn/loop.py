@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections import deque
-from typing import TYPE_CHECKING, Any, Callable, Deque, List, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Deque, List, Optional, Sequence
 
 from jpq.conversation.cycle_fold import CycleFold
 from jpq.conversation.event import ChatRequest, Draft, TurnEnd
@@ -13,6 +13,7 @@ from jpq.errors import JpqError, RunTimeoutError
 from jpq.events.parts import StreamEvent, coalesced
 from jpq.events.turn import Notice, TurnEvent, Waiting
 from jpq.interrupt.signals import Interrupt
+from jpq.named import NamedTuple
 from jpq.provider.base import Exchange, ModelRef, Provider, ProviderRequest
 from jpq.render.worker import DisplayFailed
 from jpq.store.journal import Journal
