@@ -8,7 +8,7 @@ never on the text.
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import Optional
+from typing import Any, Optional
 
 
 class ExitCode(IntEnum):
@@ -42,6 +42,7 @@ class JpqError(Exception):
 
     word = "error"
     exit_code = ExitCode.FAILURE
+    response: Any = None  # for a program: the jpq.ChatResponse that had arrived
 
     def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
         super().__init__(message)

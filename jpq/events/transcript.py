@@ -86,8 +86,17 @@ class ChatResponse(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the provider itself ended the answer."""
-        return self.stop_reason not in (INTERRUPTED, ERROR)
+        """Whether the provider itself ended the answer, and for a whole turn, whether that is
+        all that was to come."""
+        return self.status == "complete" and self.stop_reason not in (INTERRUPTED, ERROR)
+
+    @property
+    def status(self) -> str:
+        """How the turn ended, in the words of docs/events.md; for a single cycle ``complete``."""
+        return str(self.details.get("status", "complete"))
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class _OpenBlock:

@@ -113,12 +113,7 @@ def _spec(
     config: Config, name: str, source: str, table: Mapping[str, Any], kind: Type[Tool], cwd: str
 ) -> ToolSpec:
     where = _where(config, name)
-    if not name or len(name) > _NAME_LIMIT or not _NAME_CHARACTERS.issuperset(name):
-        raise ConfigError(
-            f"{name!r} cannot be a tool's name.",
-            where=where,
-            hint="Names are up to 64 letters, digits, '-' and '_'.",
-        )
+    check_name(name, where)
     known = kind.describe(name, table, cwd)
     parameters = table.get("parameters")
     schema = known.parameters if parameters is None else json_schema(parameters, where)
@@ -136,6 +131,16 @@ def _spec(
         strict=bool(table.get("strict", False)),
         settings=table,
     )
+
+
+def check_name(name: str, where: str) -> None:
+    """Raise ConfigError where ``name`` cannot be a tool's."""
+    if not name or len(name) > _NAME_LIMIT or not _NAME_CHARACTERS.issuperset(name):
+        raise ConfigError(
+            f"{name!r} cannot be a tool's name.",
+            where=where,
+            hint="Names are up to 64 letters, digits, '-' and '_'.",
+        )
 
 
 def _result_mode(table: Mapping[str, Any], source: str, where: str) -> str:

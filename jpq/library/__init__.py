@@ -1,0 +1,1 @@
+"""jpq as a library: what ``import jpq`` offers (docs/python.md)."""

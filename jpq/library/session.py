@@ -1,0 +1,288 @@
+"""Session: a conversation with a model, for Python programs (docs/python.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from jpq.config.paths import find_paths
+from jpq.conversation.event import ChatRequest, Draft
+from jpq.errors import BadInputError, UsageError
+from jpq.events.transcript import ChatResponse
+from jpq.events.turn import Notice, Result
+from jpq.events.usage import Usage, total_usage
+from jpq.library.asking import Answer, Approve, ProgramAsker
+from jpq.library.attachments import Attachable, read_attachments
+from jpq.library.opening import (
+    OfferedTool,
+    Place,
+    functions_of,
+    library_at,
+    load,
+    model_of,
+    new_journal,
+    settings_of,
+    toolset_of,
+)
+from jpq.library.running import Event, RunningTurn
+from jpq.library.transcript import Transcript
+from jpq.provider.base import Provider
+from jpq.provider.tool_names import RenamedTools
+from jpq.session import TurnSetup, open_provider, run_turn
+from jpq.store.journal import Journal
+from jpq.turn import ending
+from jpq.turn.calls import Surroundings
+from jpq.turn.ending import TurnOutcome
+
+_LOCK_WAIT_S = 10.0
+# What arrived of such a turn is not what was asked for.
+_FAILED = (ending.ERROR, ending.INCOMPLETE, ending.DENIED)
+
+
+class Session:
+    """A conversation with ``model``, or with the one that is configured.
+
+    ``tools`` are functions (see ``jpq.tool``) and names of configured or builtin tools.
+    ``store`` is where the conversation is saved: None for nowhere, ``"default"`` for where
+    the command saves, else a folder; ``conversation`` is the id of a saved one that goes on.
+    ``options`` are the model's, ``config`` any other settings, over those of the
+    configuration file. ``approve`` is asked about calls that need permission, ``answer`` what
+    running tools want to know; both on the thread that takes the events. ``environ`` and
+    ``cwd`` stand in for the process's own.
+
+    Raises JpqError for what cannot be used. One thread at a time asks; ``cancel`` may be
+    called from any. Several sessions do not know of each other. Close it, or use it in a
+    ``with``.
+    """
+
+    def __init__(
+        self,
+        model: Optional[str] = None,
+        *,
+        tools: Sequence[OfferedTool] = (),
+        store: Optional[str] = None,
+        conversation: Optional[str] = None,
+        system: Optional[str] = None,
+        options: Optional[Mapping[str, Any]] = None,
+        config: Optional[Mapping[str, Any]] = None,
+        approve: Optional[Approve] = None,
+        answer: Optional[Answer] = None,
+        environ: Optional[Mapping[str, str]] = None,
+        cwd: Optional[str] = None,
+    ) -> None:
+        environ = dict(os.environ if environ is None else environ)
+        self._place = Place(environ, os.path.abspath(cwd or os.curdir), find_paths(environ))
+        self._approve, self._answer = approve, answer
+        self._turn: Optional[RunningTurn] = None
+        self._busy = threading.Lock()  # held while a question is answered
+        self._usages: List[Usage] = []
+        self._closed = False
+        self._chosen = settings_of(model, system, options or {}, tools)
+        if conversation is not None and store is None:
+            raise UsageError("A conversation that goes on needs the store that it is in.")
+        self._library = library_at(store, self._place.paths)
+        self._journal: Optional[Journal] = None
+        own: Mapping[str, Any] = {}
+        if self._library is not None and conversation is not None:
+            id = self._library.resolve(conversation)
+            self._journal = self._library.open(id, _LOCK_WAIT_S, lambda line: None)
+            own = self._journal.stream.config()
+        try:
+            self._config = load(self._place, config or {}, self._chosen, own)
+            self._model = model_of(self._config)
+            functions = functions_of(tools, self._place.cwd)
+            self._toolset = toolset_of(self._config, self._place.cwd, functions)
+            self._provider: Provider = open_provider(
+                self._model, self._config, self._place.paths, environ, learn_key=lambda key: None
+            )
+        except BaseException:
+            if self._journal is not None:
+                self._journal.close()
+            raise
+        if self._toolset.tools:
+            self._provider = RenamedTools(self._provider)
+
+    @property
+    def model(self) -> str:
+        """The model that is asked, ``PROVIDER/MODEL``."""
+        return str(self._model)
+
+    @property
+    def id(self) -> Optional[str]:
+        """The conversation's id; None where nothing is saved, or nothing was asked yet."""
+        return None if self._journal is None else self._journal.id
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all that was asked through this session."""
+        return total_usage(self._usages) if self._usages else Usage()
+
+    @property
+    def warnings(self) -> Tuple[str, ...]:
+        """What is to be said about the configuration; nothing is printed."""
+        return self._config.warnings
+
+    def stream(self, prompt: str, *, attachments: Sequence[Attachable] = ()) -> Iterator[Event]:
+        """Ask, and yield what happens as it happens; the last event is a ``Result``.
+
+        Nothing is sent before the first step. Closing the iterator early stops the answer,
+        which is saved as far as it came. What fails within the turn is an ``Error`` event;
+        raises JpqError for what fails before.
+        """
+        with self._running(self._question(prompt, attachments)) as turn:
+            yield from turn.events(self._approve, self._answer)
+
+    def ask(self, prompt: str, *, attachments: Sequence[Attachable] = ()) -> ChatResponse:
+        """Ask, and return the whole answer.
+
+        An answer that its provider, a limit or ``cancel`` ended early is returned, and not
+        ``is_complete``. Raises JpqError where it failed; its ``response`` is what had arrived.
+        """
+        return self._whole(self._question(prompt, attachments))
+
+    def retry(self) -> ChatResponse:
+        """Have the last question answered that was not answered to its end; as ``ask``."""
+        turn = None if self._journal is None else self._journal.stream.last_turn()
+        if turn is None or not turn.unfinished:
+            raise BadInputError("The last turn is complete; there is nothing to retry.")
+        return self._whole(None)
+
+    def cancel(self) -> None:
+        """Stop the answer that is under way, if any, and save it as far as it came.
+
+        Any thread; does not wait. The stream goes on to its ``Result``, which is
+        ``interrupted``.
+        """
+        turn = self._turn
+        if turn is not None:
+            turn.stop()
+
+    def close(self) -> None:
+        """Stop what is under way and give back files and connections. Any thread."""
+        self._closed = True
+        turn = self._turn
+        if turn is not None:
+            turn.stop()
+            turn.join()
+        self._provider.close()
+        if self._journal is not None:
+            self._journal.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # -- one turn ----------------------------------------------------------------------
+
+    def _question(self, prompt: str, attachments: Sequence[Attachable]) -> Draft:
+        if not prompt.strip() and not attachments:
+            raise BadInputError("There is no question.")
+        metadata = read_attachments(attachments, self._place, self._config, self._model)
+        return Draft(ChatRequest(prompt), metadata)
+
+    def _whole(self, question: Optional[Draft]) -> ChatResponse:
+        transcript = Transcript(self._model.model)
+        with self._running(question) as turn:
+            transcript.drain(turn.events(self._approve, self._answer))
+        response = transcript.finish()
+        assert turn.outcome is not None
+        error = turn.outcome.ending.error
+        if error is not None and turn.outcome.ending.status in _FAILED:
+            error.response = response
+            raise error
+        return response
+
+    @contextlib.contextmanager
+    def _running(self, question: Optional[Draft]) -> Iterator[RunningTurn]:
+        """A turn that runs until the end of the ``with``, and is stopped there if it has to
+        be."""
+        if self._closed:
+            raise UsageError("The session is closed.")
+        if not self._busy.acquire(blocking=False):
+            raise UsageError(
+                "The session is answering another question.",
+                hint="Wait for its end, or open a second session.",
+            )
+        try:
+            journal = self._open_journal(question)
+            turn = RunningTurn(lambda turn: self._run(turn, journal, question))
+            self._turn = turn
+            turn.start()
+            try:
+                yield turn
+            finally:
+                turn.stop()
+                turn.join()
+                self._turn = None
+        finally:
+            self._busy.release()
+
+    def _open_journal(self, question: Optional[Draft]) -> Journal:
+        if self._journal is None:
+            text = "" if question is None else question.event.content  # type: ignore[union-attr]
+            self._journal = new_journal(self._library, self._chosen, self._model, self._place, text)
+        return self._journal
+
+    def _run(self, turn: RunningTurn, journal: Journal, question: Optional[Draft]) -> TurnOutcome:
+        """The turn, on its own thread."""
+        seconds = self._config["request.total_timeout_s"]
+        try:
+            self._provider.prepare(self._model.model, _Progress(turn))
+        except _Stopped:
+            return _stopped_early(turn)
+        setup = TurnSetup(
+            config=self._config,
+            model=self._model,
+            provider=self._provider,
+            journal=journal,
+            stream=True,
+            deadline=None if seconds is None else turn.inbox.clock() + seconds,
+            toolset=self._toolset,
+            tool_choice=None,
+            surroundings=Surroundings(
+                environ=self._place.environ,
+                cwd=self._place.cwd,
+                folder=journal.folder,
+                interactive=False,
+                yes=False,
+                asker=self._asker(turn),
+            ),
+        )
+        outcome = run_turn(setup, [] if question is None else [question], turn.inbox, turn)
+        self._usages.append(outcome.usage)
+        return outcome
+
+    def _asker(self, turn: RunningTurn) -> Optional[ProgramAsker]:
+        if self._approve is None and self._answer is None:
+            return None
+        return ProgramAsker(turn.post, approves=self._approve is not None)
+
+
+class _Progress:
+    """What takes long before the first request (a model that is fetched) as notices."""
+
+    def __init__(self, turn: RunningTurn) -> None:
+        self._turn = turn
+
+    def notice(self, text: str) -> None:
+        """A line."""
+        self._turn.show(Notice(text))
+
+    def update(self, label: str, done: int, total: Optional[int]) -> None:
+        """Nothing is told of single bytes, but the program may give up meanwhile."""
+        if self._turn.stopping.is_set():
+            raise _Stopped
+
+
+class _Stopped(Exception):
+    """The program gave up before anything was sent."""
+
+
+def _stopped_early(turn: RunningTurn) -> TurnOutcome:
+    stopped = ending.of_choice(saved=True)
+    turn.show(Result(stopped.status, "", None, Usage(), None, stopped.exit_code))
+    return TurnOutcome(stopped, None, "", Usage(), None)
