@@ -66,6 +66,12 @@ def test_it_refuses_what_typings_refuses(values: Tuple[Any, ...], named: Any) ->
             made(*values, **named)
 
 
+def test_what_is_said_of_wrong_arguments_names_the_class() -> None:
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'x'") as caught:
+        Point()  # type: ignore[call-arg]
+    assert "__new__" in str(caught.value)
+
+
 def test_no_field_is_replaced_that_is_none() -> None:
     with pytest.raises(TypeError):
         Point(1)._replace(z=2)  # type: ignore[call-arg]
