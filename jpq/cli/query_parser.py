@@ -11,7 +11,8 @@ from jpq.errors import UsageError
 
 _EPILOG = """\
 commands (jpq COMMAND --help says more; jpq query ls asks the word "ls"):
-  conversation (c), models, keys, tools, mcp, templates, config, render, doctor
+  chat, conversation (c), models, keys, tools, mcp, templates, config, render,
+  doctor
 
 examples:
   jpq "Why is the sky blue?"
@@ -85,7 +86,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     common = parser.add_argument_group("options")
     add_question_options(common)
-    _add_again(common)
+    _add_kept_questions(common)
     add_tool_options(common)
     output = parser.add_argument_group("output")
     _add_formats(output)
@@ -120,7 +121,18 @@ def add_question_options(group: Any) -> None:
     group.add_argument("--fork", action="store_true", help="go on with a copy of the conversation")
 
 
-def _add_again(group: Any) -> None:
+def _add_kept_questions(group: Any) -> None:
+    group.add_argument(
+        "--template", metavar="NAME", help="a question that was kept (jpq templates ls)"
+    )
+    group.add_argument(
+        "-p",
+        "--param",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a parameter of the template (repeat)",
+    )
     group.add_argument(
         "--retry", action="store_true", help="ask the last unfinished turn again, or go on with it"
     )
@@ -134,17 +146,6 @@ def _add_again(group: Any) -> None:
 
 def add_tool_options(group: Any) -> None:
     """Model options, tools, and what every command has: of a query and of a chat."""
-    group.add_argument(
-        "--template", metavar="NAME", help="a question that was kept (jpq templates ls)"
-    )
-    group.add_argument(
-        "-p",
-        "--param",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="a parameter of the template (repeat)",
-    )
     group.add_argument(
         "-o",
         "--option",

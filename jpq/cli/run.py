@@ -22,6 +22,7 @@ class Command(NamedTuple):
 # A first word that is one of these names is that command; everything else is a query.
 COMMANDS = {
     "query": Command("jpq.cli.query_parser", "jpq.cli.query_cmd"),
+    "chat": Command("jpq.cli.chat.parser", "jpq.cli.chat.command"),
     "conversation": Command("jpq.cli.conversation_parser", "jpq.cli.conversation_cmd"),
     "models": Command("jpq.cli.models_cmd", "jpq.cli.models_cmd"),
     "keys": Command("jpq.cli.keys_cmd", "jpq.cli.keys_cmd"),

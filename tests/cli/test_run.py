@@ -107,7 +107,7 @@ def test_help_of_every_command_fits_the_screen(name: str) -> None:
     ran = jpq(name, "--help")
     assert (ran.code, ran.err) == (0, b"")
     lines = ran.text.splitlines()
-    assert len(lines) <= (LONGEST_HELP if name == "query" else 45)
+    assert len(lines) <= (LONGEST_HELP if name in ("query", "chat") else 45)
     assert max(map(len, lines)) <= 80
 
 
@@ -115,7 +115,7 @@ def test_help_names_common_options_first_and_shows_examples() -> None:
     ran = jpq("--help")
     assert (ran.code, ran.err) == (0, b"")
     assert 24 <= len(ran.text.splitlines()) <= LONGEST_HELP
-    told = re.search(r"\n  (conversation .*)\n", ran.text)
+    told = re.search(r"\n(  chat, .*\n  .*)\n", ran.text)
     assert told and {*COMMANDS} - {"query", "ask"} == {*re.findall("[a-z]{2,}", told.group(1))}
     assert ran.text.index("--model") < ran.text.index("--format") < ran.text.index("--set")
     assert 'jpq "Why is the sky blue?"' in ran.text

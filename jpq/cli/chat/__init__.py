@@ -1,0 +1,1 @@
+"""``jpq chat``: many turns of one conversation, from one prompt."""

@@ -1,0 +1,112 @@
+"""``jpq chat``: opens everything, talks, and closes it again."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import importlib
+import sys
+from typing import Iterator, Optional, Tuple
+
+from jpq import __version__
+from jpq.cli.chat.greeting import greet, say_goodbye
+from jpq.cli.chat.history import History
+from jpq.cli.chat.messages import PipedMessages, TypedMessages
+from jpq.cli.chat.place import Place
+from jpq.cli.chat.signals import PromptSignals
+from jpq.cli.chat.state import Chat
+from jpq.cli.chat.talk import Messages, Talk
+from jpq.cli.chat.turns import Turns
+from jpq.cli.chat.voice import Voice
+from jpq.cli.environment import Environment
+from jpq.cli.log import RunLog, known_secrets
+from jpq.cli.query_cmd import open_view
+from jpq.interrupt.signals import SignalRouter, end_by_signal
+from jpq.store.workspace import workspace_of
+from jpq.terminal.caps import ChannelFacts, find_caps
+from jpq.terminal.line_editor import LineEditor, open_line_editor
+from jpq.terminal.tty import interactive
+from jpq.turn.ending import TurnOutcome
+
+Ended = Tuple[Optional[int], int]  # the signal to end by, and the exit code
+
+
+def run(args: argparse.Namespace, env: Environment) -> int:
+    """Talk until the person leaves; the exit code. Ends the process by the signal that ended
+    a turn. Raises what comes before the first prompt, and a BaseException for a signal."""
+    if args.format == "jsonl":
+        return int(importlib.import_module("jpq.cli.chat_jsonl").run(args, env))
+    gc.enable()  # unlike a command, a chat lives for long
+    log = RunLog(known_secrets(env.environ, env.paths))
+    log.open(env, args.log_file, tell_failure=args.log_file is not None)
+    try:
+        with SignalRouter() as router, _editor(args, env) as editor:
+            chat = Chat(args, env, log, interactive(env.environ, args.non_interactive))
+            log.info("jpq %s talks with %s", __version__, chat.model)
+            signum, code = _talk(chat, editor, router)
+    except BaseException as error:
+        log.failure(error)
+        raise
+    finally:
+        log.close()
+    if signum is not None:
+        end_by_signal(signum)
+    return code
+
+
+@contextlib.contextmanager
+def _editor(args: argparse.Namespace, env: Environment) -> Iterator[Optional[LineEditor]]:
+    """Where the person types; None where lines come from a pipe, a file, or a program."""
+    forbidden = args.non_interactive or env.environ.get("CI", "").lower() == "true"
+    if forbidden or env.stdin is None or not env.stdin.isatty():
+        yield None
+        return
+    try:
+        editor = open_line_editor(env.environ)
+    except OSError:
+        yield None
+        return
+    try:
+        yield editor
+    finally:
+        editor.close()
+
+
+def _talk(chat: Chat, editor: Optional[LineEditor], router: SignalRouter) -> Ended:
+    args, env = chat.args, chat.env
+    facts = ChannelFacts(editor is not None, getattr(sys.stderr, "encoding", None) or "utf-8")
+    caps = find_caps(env.environ, facts, facts, "auto", chat.config["style.color"]).stderr
+    voice = Voice(env, caps, editor, args.quiet)
+    signals = PromptSignals(router, lambda: None if editor is None else editor.typed())
+    messages = _messages(chat, editor, voice, signals)
+    view = open_view(args, env, chat.config, lambda *call: chat.toolset.title(*call), chat=True)
+    turns = Turns(chat, view, router)
+    talk = Talk(Place(chat, voice, editor is not None, messages.remember), messages, turns, signals)
+    outcome: Optional[TurnOutcome] = None
+    # With a pipe a press means what it means to a query.
+    listening = contextlib.nullcontext() if editor is None else router.scope(signals.notify)
+    try:
+        with listening:
+            greet(chat, voice)
+            outcome = talk.run(" ".join(args.words))
+    finally:
+        router.stop_listening()
+        saved = chat.saved_id
+        chat.close()
+        turns.close()
+    if outcome is None:
+        say_goodbye(voice, saved)
+        return None, talk.exit_code if editor is None else 0
+    return outcome.signum, outcome.ending.exit_code
+
+
+def _messages(
+    chat: Chat, editor: Optional[LineEditor], voice: Voice, signals: PromptSignals
+) -> Messages:
+    if editor is None:
+        return PipedMessages(chat.env.stdin)
+    history = None
+    if not chat.args.ephemeral:
+        history = History(chat.env.paths.state, workspace_of(chat.env.cwd))
+    return TypedMessages(editor, voice, signals, history)

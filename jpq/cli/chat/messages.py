@@ -1,0 +1,97 @@
+"""Messages: what the person types, or what a pipe holds, one message after the other."""
+
+from __future__ import annotations
+
+from typing import BinaryIO, Callable, Optional
+
+from jpq.cli.chat.history import History
+from jpq.cli.chat.message import Composer
+from jpq.cli.chat.signals import Pressed, PromptSignals
+from jpq.cli.chat.voice import Voice
+from jpq.terminal.line_editor import LineEditor
+
+_HOW_TO_LEAVE = "Ctrl+D leaves the chat."
+_CLEARED = "The line is cleared. Ctrl+D leaves the chat."
+
+
+class PipedMessages:
+    """The lines of a pipe or a file. Main thread."""
+
+    def __init__(self, stdin: Optional[BinaryIO]) -> None:
+        self._stdin = stdin
+        self._composer = Composer()
+
+    def next(self) -> Optional[str]:
+        """The next message that is not blank; None at the end."""
+        while True:
+            line = b"" if self._stdin is None else self._stdin.readline()
+            text = self._composer.end() if not line else self._composer.feed(_decoded(line))
+            if text is not None and text.strip():
+                return text
+            if not line:
+                return None
+
+    def remember(self, text: str) -> None:
+        """Nothing: there are no arrow keys."""
+
+
+class TypedMessages:
+    """What is typed at the prompt. Main thread, while the renderer rests."""
+
+    def __init__(
+        self,
+        editor: LineEditor,
+        voice: Voice,
+        signals: PromptSignals,
+        history: Optional[History],
+    ) -> None:
+        self._editor = editor
+        self._voice = voice
+        self._signals = signals
+        self._history = history
+        self._composer = Composer()
+        for entry in history.load() if history is not None else ():
+            editor.remember(entry)
+
+    def next(self) -> Optional[str]:
+        """The next message that is not blank; None when the person leaves."""
+        while True:
+            prompt = self._voice.more if self._composer.is_open else self._voice.prompt
+            try:
+                with self._signals.listening():
+                    line = self._editor.read(prompt)
+            except Pressed as pressed:
+                self._clear(pressed)
+                continue
+            if line is None:
+                self._voice.write("\n")
+                if not self._composer.is_open:
+                    return None
+            text = self._composer.end() if line is None else self._composer.feed(line)
+            if text is not None and text.strip():
+                self.remember(text)
+                return text
+
+    def remember(self, text: str) -> None:
+        """Have ``text`` found with the arrow keys, now and in later chats here."""
+        self._editor.remember(text)
+        if self._history is not None:
+            self._history.add(text)
+
+    def _clear(self, pressed: Pressed) -> None:
+        """Drop what was typed; what filled several lines can be had again."""
+        composed = self._composer.end()
+        if composed:
+            self._editor.remember(composed + "\n" + (pressed.typed or ""))
+        self._voice.write("\n")
+        if pressed.typed is None and not composed:
+            self._voice.mention(_CLEARED)
+        elif not pressed.typed and not composed:
+            self._voice.mention(_HOW_TO_LEAVE)
+
+
+def _decoded(line: bytes) -> str:
+    return line.decode("utf-8", "replace").rstrip("\r\n")
+
+
+Messages = Callable[[], Optional[str]]

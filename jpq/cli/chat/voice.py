@@ -1,0 +1,106 @@
+"""Voice: what a chat itself says, in colour where there is any."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from jpq.cli.environment import Environment
+from jpq.errors import JpqError
+from jpq.render.lines import PREFIX, error_lines, one_line
+from jpq.render.sanitize import sanitize
+from jpq.render.theme import BOLD, CYAN, DIM, RED, YELLOW, find_look, styled
+from jpq.render.views import make_markdown
+from jpq.terminal.caps import ChannelCaps
+from jpq.terminal.line_editor import LineEditor
+
+YOU, MORE = "You: ", "...  "
+_WIDEST = 80
+
+
+class Voice:
+    """Speaks on the person's terminal, else on stderr; never on stdout, which has answers.
+
+    Main thread, while the renderer rests. ``quiet`` leaves what was asked for, and errors.
+    """
+
+    def __init__(
+        self, env: Environment, caps: ChannelCaps, editor: Optional[LineEditor], quiet: bool
+    ) -> None:
+        self._env = env
+        self._caps = caps
+        self._colour = caps.colour
+        self._unicode = caps.unicode
+        self._look = find_look(env.environ, caps)
+        self._editor = editor
+        self._quiet = quiet
+
+    @property
+    def prompt(self) -> str:
+        """What stands before a message."""
+        return self.styled(YOU, BOLD + CYAN)
+
+    @property
+    def more(self) -> str:
+        """What stands before another line of it."""
+        return self.styled(MORE, DIM)
+
+    def styled(self, text: str, style: str) -> str:
+        """``text`` in ``style``, as far as the terminal has colours."""
+        body = text.rstrip()
+        return styled(body, style, self._colour) + text[len(body) :]
+
+    def say(self, text: str, style: str = "") -> None:
+        """A text that the person asked for, on lines of its own."""
+        lines = sanitize(text).rstrip("\n").split("\n")
+        self.write("".join(self.styled(line, style) + "\n" for line in lines))
+
+    def mention(self, text: str, style: str = DIM) -> None:
+        """A line that nobody asked for."""
+        if not self._quiet:
+            self.say(one_line(text), style)
+
+    def warn(self, text: str) -> None:
+        """A line about something that is not as it was wished."""
+        self.say(PREFIX + one_line(text), YELLOW)
+
+    def tell_error(self, error: JpqError) -> None:
+        """What went wrong, where, and what to do."""
+        lines = error_lines(error.message, error.where, error.hint)
+        self.say(lines[0], RED)
+        for line in lines[1:]:
+            self.say(line)
+
+    def separate(self) -> None:
+        """A line between two turns, on a terminal."""
+        if self._editor is not None and not self._quiet:
+            width = min(_WIDEST, self._editor.columns() - 1)
+            self.say(("\u2500" if self._unicode else "-") * width, DIM)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether a person talks, and not a pipe."""
+        return self._editor is not None
+
+    @property
+    def can_clear(self) -> bool:
+        """Whether the screen can be made empty."""
+        return self._editor is not None and self._caps.rewrite
+
+    def show_markdown(self, text: str) -> None:
+        """``text`` as an answer is shown."""
+        if self._editor is None or not self._caps.rewrite:
+            self.say(text)
+            return
+        formatter = make_markdown(self._look, self._editor.columns, "strip")
+        shown = formatter.feed(text) + formatter.close()
+        self.write(shown if shown.endswith("\n") else shown + "\n")
+
+    def write(self, text: str) -> None:
+        """``text`` as it is. A terminal that is gone takes nothing."""
+        if self._editor is None:
+            self._env.tell_raw(text)
+            return
+        try:
+            self._editor.write(text)
+        except OSError:
+            pass  # the next line that is read tells

@@ -1,0 +1,138 @@
+"""ReadlineEditor: lines as GNU readline (or libedit under its name) edits them.
+
+Loaded late: readline is missing in some Pythons, and importing it sets the terminal up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import readline
+import sys
+import termios
+from typing import Any, Callable, Iterator, List, Optional, Sequence
+
+from jpq.terminal.line_editor import Complete, write_all
+from jpq.terminal.modes import watched
+from jpq.terminal.tty import Device
+
+_STDIN, _STDOUT = 0, 1
+_COLOURS = re.compile("\x1b\\[[0-9;]*m")
+_MARK_PASTES, _MARK_NO_PASTES = "\x1b[?2004h", "\x1b[?2004l"
+# What separates words: not the characters of file names and of PROVIDER/MODEL.
+_DELIMITERS = " \t\n"
+_IS_LIBEDIT = "libedit" in (readline.__doc__ or "")
+# Libedit knows no pasted text; lines that come sooner than anybody types are one.
+_BURST_S = 0.03
+
+
+class ReadlineEditor:
+    """Implements ``jpq.terminal.line_editor.LineEditor``. Readline is the process's: one of
+    these at a time."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._complete: Optional[Complete] = None
+        self._candidates: Sequence[str] = ()
+        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+        readline.set_auto_history(False)
+        readline.set_completer_delims(_DELIMITERS)
+        readline.set_completer(self._candidate)
+        if _IS_LIBEDIT:
+            readline.parse_and_bind("bind ^I rl_complete")
+        else:
+            readline.parse_and_bind("tab: complete")
+            readline.parse_and_bind("set enable-bracketed-paste on")
+
+    def read(self, prompt: str) -> Optional[str]:
+        """A line, which may be a pasted text."""
+        # Readline must know what of the prompt takes no column.
+        marked = _COLOURS.sub("\x01\\g<0>\x02", prompt)
+        with _stdout_on_terminal(), _put_back_when_stopped():
+            try:
+                line = input(marked)
+                while _IS_LIBEDIT and self._device.wait(_BURST_S):
+                    line += "\n" + input()
+            except EOFError:
+                return None
+        return line.replace("\r\n", "\n").replace("\r", "\n")
+
+    def typed(self) -> Optional[str]:
+        """What stands on the line."""
+        return readline.get_line_buffer()
+
+    def remember(self, text: str) -> None:
+        """Add ``text`` to the history, unless it is the newest there already."""
+        newest = readline.get_current_history_length()
+        if text and (not newest or readline.get_history_item(newest) != text):
+            readline.add_history(text)
+
+    def complete_with(self, complete: Complete) -> None:
+        """Have the Tab key ask ``complete``."""
+        self._complete = complete
+
+    def write(self, text: str) -> None:
+        """Show ``text``."""
+        write_all(self._device, text)
+
+    def columns(self) -> int:
+        """The width of the terminal."""
+        return self._device.columns()
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        readline.set_completer(None)
+        self._device.close()
+
+    def _candidate(self, word: str, state: int) -> Optional[str]:
+        """What readline asks for until it is None. Whatever goes wrong, nothing is completed."""
+        if state == 0:
+            line = readline.get_line_buffer()[: readline.get_endidx()]
+            self._candidates = list(self._complete(line, word)) if self._complete else []
+        return self._candidates[state] if state < len(self._candidates) else None
+
+
+def open_editor(device: Device, smart: bool) -> Any:
+    """A ReadlineEditor."""
+    return ReadlineEditor(device)
+
+
+@contextlib.contextmanager
+def _stdout_on_terminal() -> Iterator[None]:
+    """Let descriptor 1 be stdin's terminal: elsewhere Python does without readline, and the
+    prompt must not go into the answers."""
+    terminal = os.open(os.ttyname(_STDIN), os.O_RDWR | os.O_NOCTTY)
+    kept = os.dup(_STDOUT)
+    try:
+        os.dup2(terminal, _STDOUT)
+        yield
+    finally:
+        os.dup2(kept, _STDOUT)
+        os.close(kept)
+        os.close(terminal)
+
+
+@contextlib.contextmanager
+def _put_back_when_stopped() -> Iterator[None]:
+    """Let the shell have its terminal back while Ctrl+Z stops the process."""
+    before = termios.tcgetattr(_STDIN)
+    readlines: List[Any] = []
+
+    def put_back() -> None:
+        with contextlib.suppress(OSError, termios.error):
+            readlines[:] = termios.tcgetattr(_STDIN)
+            termios.tcsetattr(_STDIN, termios.TCSANOW, before)
+            os.write(_STDOUT, _MARK_NO_PASTES.encode())
+
+    def take_again() -> None:
+        with contextlib.suppress(OSError, termios.error):
+            termios.tcsetattr(_STDIN, termios.TCSANOW, readlines)
+            os.write(_STDOUT, _MARK_PASTES.encode())
+            _redisplay()
+
+    with watched(put_back, take_again):
+        yield
+
+
+_redisplay: Callable[[], None] = readline.redisplay
