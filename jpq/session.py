@@ -127,9 +127,8 @@ def run_turn(
     ``router`` any one thread, for which "main thread" stands in all that belongs to the turn.
 
     Without a question in ``requests`` the conversation's unfinished turn is answered. With a
-    ``router`` signals are messages while it runs; what they ask for is in the outcome.
+    ``router`` signals are messages, from before anything is shown; one may be in the outcome.
     """
-    renderer.show(ConversationOpened(setup.journal.id, str(setup.model)))
     if router is not None:
         router.escalation.cooldown_s = setup.config["interrupt.cooldown_s"]
     rounds: List[CallRound] = []
@@ -150,7 +149,8 @@ def run_turn(
         menus=_Menus(setup, renderer, router),
     )
     listening = router.scope(inbox.post) if router else contextlib.nullcontext()
-    with _kept_output(setup.menus), listening:
+    with listening, _kept_output(setup.menus):
+        renderer.show(ConversationOpened(setup.journal.id, str(setup.model)))
         try:
             outcome = loop.run(requests)
         finally:

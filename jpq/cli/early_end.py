@@ -7,7 +7,9 @@ import time
 from typing import Any, NoReturn, Optional
 
 from jpq.errors import RunTimeoutError
-from jpq.interrupt.signals import SignalRouter
+from jpq.interrupt.signals import Interrupt, Notify, SignalRouter
+from jpq.turn.ending import TurnOutcome
+from jpq.turn.inbox import Inbox
 
 
 class EarlyEnd:
@@ -33,13 +35,13 @@ class EarlyEnd:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, left)
 
-    def stop_clock(self) -> None:
-        """The turn begins, which looks at the deadline itself."""
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0)
+    def turn_begins(self, notify: Notify) -> None:
+        """From now on ``notify`` takes the signals, and the turn looks at the deadline."""
+        self._stop_clock()
+        self.router.listen(notify)
 
     def turn_is_over(self) -> None:
-        """All is saved and told: from now on a signal simply ends the process."""
+        """All is saved and told: from now on a signal ends the process at once."""
         self.router.stop_listening()
 
     def __enter__(self) -> EarlyEnd:
@@ -49,10 +51,24 @@ class EarlyEnd:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self.stop_clock()
+        self._stop_clock()
         if hasattr(signal, "setitimer"):
             signal.signal(signal.SIGALRM, self._previous_alarm)
         self.router.__exit__(*exc)
+
+    def _stop_clock(self) -> None:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def with_late_signal(outcome: TurnOutcome, inbox: Inbox) -> TurnOutcome:
+    """``outcome`` with the signal that came after all was shown, if one did."""
+    item = inbox.take_ready()
+    while item is not None and outcome.signum is None:
+        if isinstance(item, Interrupt):
+            outcome = outcome._replace(signum=item.signum)
+        item = inbox.take_ready()
+    return outcome
 
 
 def _out_of_time(signum: int = 0, frame: object = None) -> NoReturn:

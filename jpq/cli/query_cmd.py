@@ -9,7 +9,7 @@ import time
 from typing import Any, Callable, Mapping, Optional
 
 from jpq import __version__
-from jpq.cli.early_end import EarlyEnd
+from jpq.cli.early_end import EarlyEnd, with_late_signal
 from jpq.cli.environment import Environment
 from jpq.cli.log import LoggedProvider, LoggedRenderer, RunLog, known_secrets
 from jpq.cli.query_setup import NoModelError, Query, prepare
@@ -46,9 +46,10 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     try:
         with EarlyEnd(started) as early:
             query = prepare(args, env, log.secrets, early.limit)
-            early.stop_clock()
+            inbox = Inbox()
+            early.turn_begins(inbox.post)
             log.info("jpq %s asks %s, conversation %s", __version__, query.model, query.journal.id)
-            outcome = _answer(query, args, env, log, early)
+            outcome = _answer(query, args, env, log, early, inbox)
         _log_ending(log, outcome, time.monotonic() - started)
         _offer_compaction(query, outcome, args, env)
     except NoModelError:
@@ -74,8 +75,8 @@ def _answer(
     env: Environment,
     log: RunLog,
     early: EarlyEnd,
+    inbox: Inbox,
 ) -> TurnOutcome:
-    inbox = Inbox()
     view = open_view(args, env, query.config, query.toolset.title)
     renderer = LoggedRenderer(log, view, inbox.post)
     setup = TurnSetup(
@@ -115,7 +116,7 @@ def _answer(
         log.failure(fault)
         if args.verbose > 1:
             _failure().tell_traceback(env, fault)
-    return outcome
+    return with_late_signal(outcome, inbox)
 
 
 def _replay(args: argparse.Namespace, env: Environment) -> bool:

@@ -60,6 +60,7 @@ class SignalRouter:
         self.escalation = escalation or Escalation()
         self._scopes: List[Notify] = [] if post is None else [post]
         self._previous: Dict[int, Any] = {}
+        self._is_over = False
 
     def __enter__(self) -> SignalRouter:
         for name in _KEYS + _ENDING:
@@ -92,12 +93,18 @@ class SignalRouter:
         finally:
             self.escalation.in_menu = False
 
+    def listen(self, notify: Notify) -> None:
+        """From now on ``notify`` takes what no scope takes, and nothing is raised any more."""
+        self._scopes.insert(0, notify)
+
     def stop_listening(self) -> None:
-        """From now on a signal simply ends the process."""
-        for signum in self._previous:
-            signal.signal(signum, signal.SIG_DFL)
+        """From now on a signal ends the process at once, also after the end of the ``with``."""
+        self._is_over = True
+        self._previous.clear()
 
     def _handle(self, signum: int, frame: Optional[object]) -> None:
+        if self._is_over:
+            end_by_signal(signum)
         if signum in _numbers(_KEYS):
             press = self.escalation.press()
             if press == AT_ONCE:
