@@ -171,7 +171,10 @@ def _attached(
     if not args.attach:
         return {}
     attach = importlib.import_module("jpq.cli.attach")  # few questions have any
-    attachments = attach.gather_attachments(args.attach, env, config, model, teller(args, env))
+    shows = args.verbose > 0 or (env.stderr is not None and env.stderr.isatty())
+    attachments = attach.gather_attachments(
+        args.attach, env, config, model, teller(args, env), show=shows
+    )
     metadata: Mapping[str, Any] = as_metadata(attachments)
     return metadata
 

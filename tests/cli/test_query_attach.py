@@ -105,7 +105,6 @@ def test_what_cannot_be_read(tmp_path: Any) -> None:
     with Server() as server:
         missing = os.path.join(str(tmp_path), "missing.txt")
         jpq(*model_at(server), "what?", "-a", missing).failed_with(65, missing)
-        jpq(*model_at(server), "what?", "-a", str(tmp_path)).failed_with(65, str(tmp_path))
         jpq(*model_at(server), "-a", "-", "-a", "-", stdin=b"x").failed_with(2, "once")
         jpq(*model_at(server), "-", "-a", "-", stdin=b"x").failed_with(2, "either attached")
         jpq(*model_at(server), "--retry", "-a", missing).failed_with(2, "--retry")
