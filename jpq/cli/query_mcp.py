@@ -1,75 +1,23 @@
-"""MCP servers of a query: started while the prompt is composed, asked for their tools after it.
-
-Loaded where servers are configured.
-"""
+"""The MCP servers of a query. Loaded where servers are configured."""
 
 from __future__ import annotations
 
-import os
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Callable, Optional
 
 from jpq.cli.environment import Environment
 from jpq.config.load import Config
-from jpq.mcp.memory import EraMemory
-from jpq.mcp.servers import Servers
-from jpq.mcp.settings import ServerSettings, Surroundings
-from jpq.provider.base import ModelRef, Provider
-from jpq.tools.definition import Tool
-from jpq.tools.mcp import mcp_tools
-from jpq.tools.mcp_sampling import sampler_of
-from jpq.tools.mcp_servers import make_servers, wanted_servers
-
-TOKENS = "mcp-tokens.json"
-ERAS = "mcp-eras.json"
+from jpq.mcp.settings import Surroundings
+from jpq.tools import mcp_run
+from jpq.tools.mcp_run import RunServers
 
 
 def surroundings(env: Environment) -> Surroundings:
     """What servers run in."""
-    paths = env.paths
-    eras = EraMemory(os.path.join(paths.state, ERAS))
-    return Surroundings(env.environ, env.cwd, os.path.join(paths.data, TOKENS), eras)
-
-
-class QueryServers:
-    """The servers of one query. Main thread; ``close`` whatever happens."""
-
-    def __init__(
-        self,
-        settings: List[ServerSettings],
-        env: Environment,
-        config: Config,
-        *,
-        asks: bool,
-        tell: Callable[[str], None],
-    ) -> None:
-        self._env = env
-        self._config = config
-        self._asks = asks
-        self._tell = tell
-        self._servers: Servers = make_servers(
-            settings, surroundings(env), elicits=asks, samples=asks, notice=tell
-        )
-        self._servers.start()
-
-    def tools(self, provider: Provider, model: ModelRef) -> Dict[str, Tool]:
-        """The tools of the servers that have started by now; the others are named."""
-        options: Mapping[str, Any] = self._config.table("options")
-        sampler = sampler_of(provider, model, options) if self._asks else None
-        ready = self._servers.ready()
-        for problem in self._servers.problems():
-            error = problem.error
-            hint = f" {error.hint}" if error.hint else ""
-            self._tell(f"The MCP server {problem.name} is not used: {error.message}{hint}")
-        return mcp_tools(ready, self._config, self._env.cwd, sampler)
-
-    def close(self) -> None:
-        """End the servers."""
-        self._servers.close()
+    return mcp_run.surroundings(env.paths, env.environ, env.cwd)
 
 
 def begin_servers(
     env: Environment, config: Config, *, asks: bool, tell: Callable[[str], None]
-) -> Optional[QueryServers]:
+) -> Optional[RunServers]:
     """Start what the query may need; None for nothing. Raises ConfigError."""
-    settings = wanted_servers(config)
-    return QueryServers(settings, env, config, asks=asks, tell=tell) if settings else None
+    return mcp_run.begin_servers(surroundings(env), config, asks=asks, tell=tell)

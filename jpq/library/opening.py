@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Union
 
@@ -26,6 +27,7 @@ from jpq.tools.toolset import Toolset
 DEFAULT_STORE = "default"
 
 _TITLE_CHARACTERS = 60
+_LOCK_WAIT_S = 10.0
 
 OfferedTool = Union[str, ToolFunction, Callable[..., Any]]
 
@@ -42,13 +44,14 @@ def settings_of(
     model: Optional[str],
     system: Optional[str],
     options: Mapping[str, Any],
-    tools: Sequence[OfferedTool],
+    tools: Optional[Sequence[OfferedTool]],
 ) -> Dict[str, Any]:
     """What the conversation itself sets: dotted key to value."""
     chosen: Dict[str, Any] = {} if model is None else {"model": model}
     if system is not None:
         chosen["system"] = system
-    chosen["active_tools"] = [_name_of(tool) for tool in tools]
+    if tools is not None:
+        chosen["active_tools"] = [_name_of(tool) for tool in tools]
     chosen.update({join_name(("options", name)): value for name, value in options.items()})
     return chosen
 
@@ -90,9 +93,21 @@ def functions_of(tools: Sequence[OfferedTool], cwd: str) -> Dict[str, Tool]:
     return made
 
 
-def toolset_of(config: Config, cwd: str, others: Mapping[str, Tool]) -> Toolset:
-    """The tools on offer. Raises ConfigError, UsageError for a name that stands for none."""
-    return build_toolset(config, cwd, strict=True, others=others)
+def toolset_of(
+    config: Config, cwd: str, others: Mapping[str, Tool], *, known: bool = True
+) -> Toolset:
+    """The tools on offer. Raises ConfigError, UsageError for a name that stands for none;
+    while not all are ``known`` yet, it may be theirs."""
+    return build_toolset(config, cwd, strict=known, others=others)
+
+
+def servers_of(config: Config, place: Place, tell: Callable[[str], None]) -> Any:
+    """The MCP servers of which tools are wanted, which start meanwhile; None for none."""
+    if not config.table("mcp"):
+        return None
+    module = importlib.import_module("jpq.tools.mcp_run")  # of no use to most sessions
+    around = module.surroundings(place.paths, place.environ, place.cwd)
+    return module.begin_servers(around, config, asks=False, tell=tell)
 
 
 def library_at(store: Optional[str], paths: Paths) -> Optional[Library]:
@@ -101,6 +116,18 @@ def library_at(store: Optional[str], paths: Paths) -> Optional[Library]:
         return None
     default = os.path.join(paths.data, "conversations")
     return Library(default if store == DEFAULT_STORE else os.path.abspath(store))
+
+
+def saved_journal(library: Optional[Library], conversation: Optional[str]) -> Optional[Journal]:
+    """The saved conversation that goes on, open for writing; None for a new one.
+
+    Raises BadInputError, ConversationBusyError, WriteError.
+    """
+    if conversation is None:
+        return None
+    if library is None:
+        raise UsageError("A conversation that goes on needs the store that it is in.")
+    return library.open(library.resolve(conversation), _LOCK_WAIT_S, lambda line: None)
 
 
 def new_journal(

@@ -11,32 +11,26 @@ from jpq.config.paths import find_paths
 from jpq.conversation.event import ChatRequest, Draft
 from jpq.errors import BadInputError, UsageError
 from jpq.events.transcript import ChatResponse
-from jpq.events.turn import Notice, Result
+from jpq.events.turn import Result
 from jpq.events.usage import Usage, total_usage
 from jpq.library.asking import Answer, Approve, ProgramAsker
 from jpq.library.attachments import Attachable, read_attachments
 from jpq.library.opening import (
     OfferedTool,
     Place,
-    functions_of,
     library_at,
-    load,
-    model_of,
     new_journal,
+    saved_journal,
     settings_of,
-    toolset_of,
 )
+from jpq.library.parts import Parts, Stopped
 from jpq.library.running import Event, RunningTurn
 from jpq.library.transcript import Transcript
-from jpq.provider.base import Provider
-from jpq.provider.tool_names import RenamedTools
-from jpq.session import TurnSetup, open_provider, run_turn
+from jpq.session import run_turn
 from jpq.store.journal import Journal
 from jpq.turn import ending
-from jpq.turn.calls import Surroundings
 from jpq.turn.ending import TurnOutcome
 
-_LOCK_WAIT_S = 10.0
 # What arrived of such a turn is not what was asked for.
 _FAILED = (ending.ERROR, ending.INCOMPLETE, ending.DENIED)
 
@@ -44,13 +38,14 @@ _FAILED = (ending.ERROR, ending.INCOMPLETE, ending.DENIED)
 class Session:
     """A conversation with ``model``, or with the one that is configured.
 
-    ``tools`` are functions (see ``jpq.tool``) and names of configured or builtin tools.
+    ``tools`` are functions (see ``jpq.tool``) and names of configured or builtin tools; None
+    is all that are configured.
     ``store`` is where the conversation is saved: None for nowhere, ``"default"`` for where
     the command saves, else a folder; ``conversation`` is the id of a saved one that goes on.
     ``options`` are the model's, ``config`` any other settings, over those of the
     configuration file. ``approve`` is asked about calls that need permission, ``answer`` what
-    running tools want to know; both on the thread that takes the events. ``environ`` and
-    ``cwd`` stand in for the process's own.
+    running tools want to know; both on the thread that takes the events. ``yes`` is
+    ``--yes``. ``environ`` and ``cwd`` stand in for the process's own.
 
     Raises JpqError for what cannot be used. One thread at a time asks; ``cancel`` may be
     called from any. Several sessions do not know of each other. Close it, or use it in a
@@ -61,7 +56,7 @@ class Session:
         self,
         model: Optional[str] = None,
         *,
-        tools: Sequence[OfferedTool] = (),
+        tools: Optional[Sequence[OfferedTool]] = (),
         store: Optional[str] = None,
         conversation: Optional[str] = None,
         system: Optional[str] = None,
@@ -69,45 +64,32 @@ class Session:
         config: Optional[Mapping[str, Any]] = None,
         approve: Optional[Approve] = None,
         answer: Optional[Answer] = None,
+        yes: bool = False,
         environ: Optional[Mapping[str, str]] = None,
         cwd: Optional[str] = None,
     ) -> None:
         environ = dict(os.environ if environ is None else environ)
-        self._place = Place(environ, os.path.abspath(cwd or os.curdir), find_paths(environ))
-        self._approve, self._answer = approve, answer
+        place = Place(environ, os.path.abspath(cwd or os.curdir), find_paths(environ))
+        self._approve, self._answer, self._yes = approve, answer, yes
         self._turn: Optional[RunningTurn] = None
         self._busy = threading.Lock()  # held while a question is answered
         self._usages: List[Usage] = []
         self._closed = False
         self._chosen = settings_of(model, system, options or {}, tools)
-        if conversation is not None and store is None:
-            raise UsageError("A conversation that goes on needs the store that it is in.")
-        self._library = library_at(store, self._place.paths)
-        self._journal: Optional[Journal] = None
-        own: Mapping[str, Any] = {}
-        if self._library is not None and conversation is not None:
-            id = self._library.resolve(conversation)
-            self._journal = self._library.open(id, _LOCK_WAIT_S, lambda line: None)
-            own = self._journal.stream.config()
+        self._library = library_at(store, place.paths)
+        self._journal = saved_journal(self._library, conversation)
+        own = {} if self._journal is None else self._journal.stream.config()
         try:
-            self._config = load(self._place, config or {}, self._chosen, own)
-            self._model = model_of(self._config)
-            functions = functions_of(tools, self._place.cwd)
-            self._toolset = toolset_of(self._config, self._place.cwd, functions)
-            self._provider: Provider = open_provider(
-                self._model, self._config, self._place.paths, environ, learn_key=lambda key: None
-            )
+            self._parts = Parts(place, config or {}, self._chosen, own, tools)
         except BaseException:
             if self._journal is not None:
                 self._journal.close()
             raise
-        if self._toolset.tools:
-            self._provider = RenamedTools(self._provider)
 
     @property
     def model(self) -> str:
         """The model that is asked, ``PROVIDER/MODEL``."""
-        return str(self._model)
+        return str(self._parts.model)
 
     @property
     def id(self) -> Optional[str]:
@@ -122,7 +104,7 @@ class Session:
     @property
     def warnings(self) -> Tuple[str, ...]:
         """What is to be said about the configuration; nothing is printed."""
-        return self._config.warnings
+        return self._parts.config.warnings
 
     def stream(self, prompt: str, *, attachments: Sequence[Attachable] = ()) -> Iterator[Event]:
         """Ask, and yield what happens as it happens; the last event is a ``Result``.
@@ -166,7 +148,7 @@ class Session:
         if turn is not None:
             turn.stop()
             turn.join()
-        self._provider.close()
+        self._parts.close()
         if self._journal is not None:
             self._journal.close()
 
@@ -181,11 +163,12 @@ class Session:
     def _question(self, prompt: str, attachments: Sequence[Attachable]) -> Draft:
         if not prompt.strip() and not attachments:
             raise BadInputError("There is no question.")
-        metadata = read_attachments(attachments, self._place, self._config, self._model)
+        parts = self._parts
+        metadata = read_attachments(attachments, parts.place, parts.config, parts.model)
         return Draft(ChatRequest(prompt), metadata)
 
     def _whole(self, question: Optional[Draft]) -> ChatResponse:
-        transcript = Transcript(self._model.model)
+        transcript = Transcript(self._parts.model.model)
         with self._running(question) as turn:
             transcript.drain(turn.events(self._approve, self._answer))
         response = transcript.finish()
@@ -224,62 +207,22 @@ class Session:
     def _open_journal(self, question: Optional[Draft]) -> Journal:
         if self._journal is None:
             text = "" if question is None else question.event.content  # type: ignore[union-attr]
-            self._journal = new_journal(self._library, self._chosen, self._model, self._place, text)
+            parts = self._parts
+            self._journal = new_journal(self._library, self._chosen, parts.model, parts.place, text)
         return self._journal
 
     def _run(self, turn: RunningTurn, journal: Journal, question: Optional[Draft]) -> TurnOutcome:
         """The turn, on its own thread."""
-        seconds = self._config["request.total_timeout_s"]
+        asker = None
+        if self._approve is not None or self._answer is not None:
+            asker = ProgramAsker(turn.post, approves=self._approve is not None)
         try:
-            self._provider.prepare(self._model.model, _Progress(turn))
-        except _Stopped:
+            setup = self._parts.setup(turn, journal, asker, self._yes)
+        except Stopped:
             return _stopped_early(turn)
-        setup = TurnSetup(
-            config=self._config,
-            model=self._model,
-            provider=self._provider,
-            journal=journal,
-            stream=True,
-            deadline=None if seconds is None else turn.inbox.clock() + seconds,
-            toolset=self._toolset,
-            tool_choice=None,
-            surroundings=Surroundings(
-                environ=self._place.environ,
-                cwd=self._place.cwd,
-                folder=journal.folder,
-                interactive=False,
-                yes=False,
-                asker=self._asker(turn),
-            ),
-        )
         outcome = run_turn(setup, [] if question is None else [question], turn.inbox, turn)
         self._usages.append(outcome.usage)
         return outcome
-
-    def _asker(self, turn: RunningTurn) -> Optional[ProgramAsker]:
-        if self._approve is None and self._answer is None:
-            return None
-        return ProgramAsker(turn.post, approves=self._approve is not None)
-
-
-class _Progress:
-    """What takes long before the first request (a model that is fetched) as notices."""
-
-    def __init__(self, turn: RunningTurn) -> None:
-        self._turn = turn
-
-    def notice(self, text: str) -> None:
-        """A line."""
-        self._turn.show(Notice(text))
-
-    def update(self, label: str, done: int, total: Optional[int]) -> None:
-        """Nothing is told of single bytes, but the program may give up meanwhile."""
-        if self._turn.stopping.is_set():
-            raise _Stopped
-
-
-class _Stopped(Exception):
-    """The program gave up before anything was sent."""
 
 
 def _stopped_early(turn: RunningTurn) -> TurnOutcome:

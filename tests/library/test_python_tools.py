@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any, List, Optional
 
 import pytest
 
 import jpq
+from tests.mcp.test_mcp_stdio import SERVER
 from tests.support.programs import script
 
 CALL = 'match = "go"\ntool_calls = [{ name = "add", arguments = { a = 2, b = 3 } }]'
@@ -227,3 +229,29 @@ def test_a_function_that_json_cannot_call_is_refused() -> None:
         jpq.tool(name="two words")(add.function)
     with pytest.raises(jpq.ConfigError, match="perhaps"):
         jpq.tool(run="perhaps")(add.function)
+
+
+def test_the_tools_of_a_server(tmp_path: Any) -> None:
+    call = 'match = "go"\ntool_calls = [{ name = "x/echo", arguments = { text = "hi" } }]'
+    servers = {"mcp": {"x": {"command": [sys.executable, SERVER, "modern"]}}}
+    asked = []
+
+    def approve(request: jpq.PermissionRequest) -> bool:
+        asked.append(request.name)
+        return True
+
+    with talk(
+        tmp_path, "x/*", replies=(call, DONE, DONE), config=servers, approve=approve
+    ) as session:
+        assert [result.content for result in results(session.stream("go"))] == ["hi"]
+        session.ask("go")  # the server is not started anew
+    assert asked == ["x/echo"] * 2
+
+
+def test_configured_tools_are_offered_where_nobody_chooses(tmp_path: Any) -> None:
+    shout = {"source": "command", "command": ["echo", "hello"], "run": "unattended"}
+    call = 'match = "go"\ntool_calls = [{ name = "shout", arguments = {} }]'
+    model = "scripted/" + script(tmp_path, call, DONE)
+    with jpq.Session(model, tools=None, config={"tools": {"shout": shout}}) as session:
+        (result,) = results(session.stream("go"))
+    assert result.content.strip() == "hello"
