@@ -6,7 +6,6 @@ import os
 import shlex
 from typing import List
 
-from jpq.cli.attach import gather_attachments
 from jpq.cli.chat.past import last_counting, question_of, text_of, without
 from jpq.cli.chat.place import Ask, Done, Place, no_words
 from jpq.conversation.event import ChatRequest
@@ -91,13 +90,12 @@ def attach(place: Place, words: str) -> Done:
         voice.say("Nothing is attached.")
         return None
     if words:
-        tell = voice.warn
-        new = gather_attachments(_sources(place, words), chat.env, chat.config, chat.model, tell)
-        chat.attached = [*chat.attached, *new]
+        chat.attach(_sources(place, words), voice.say)
     if not chat.attached:
         voice.say("Nothing is attached. /attach FILE attaches it to the next message.")
-    for each in chat.attached:
-        voice.say(f"  {each.name} ({each.media_type})")
+        return None
+    names = ", ".join(f"{each.name} ({each.media_type})" for each in chat.attached)
+    voice.say(f"Attached to the next message: {names}")
     return None
 
 

@@ -10,6 +10,7 @@ import sys
 from typing import Iterator, Optional, Tuple
 
 from jpq import __version__
+from jpq.cli.chat.completion import Completion
 from jpq.cli.chat.greeting import greet, say_goodbye
 from jpq.cli.chat.history import History
 from jpq.cli.chat.messages import PipedMessages, TypedMessages
@@ -22,7 +23,9 @@ from jpq.cli.chat.voice import Voice
 from jpq.cli.environment import Environment
 from jpq.cli.log import RunLog, known_secrets
 from jpq.cli.query_cmd import open_view
+from jpq.cli.query_setup import NoModelError
 from jpq.interrupt.signals import SignalRouter, end_by_signal
+from jpq.provider.discover import ways_on
 from jpq.store.workspace import workspace_of
 from jpq.terminal.caps import ChannelFacts, find_caps
 from jpq.terminal.line_editor import LineEditor, open_line_editor
@@ -45,6 +48,10 @@ def run(args: argparse.Namespace, env: Environment) -> int:
             chat = Chat(args, env, log, interactive(env.environ, args.non_interactive))
             log.info("jpq %s talks with %s", __version__, chat.model)
             signum, code = _talk(chat, editor, router)
+    except NoModelError:
+        for line in ways_on(env.environ):
+            env.tell(line)
+        return int(NoModelError.exit_code)
     except BaseException as error:
         log.failure(error)
         raise
@@ -106,6 +113,7 @@ def _messages(
 ) -> Messages:
     if editor is None:
         return PipedMessages(chat.env.stdin)
+    editor.complete_with(Completion(chat))
     history = None
     if not chat.args.ephemeral:
         history = History(chat.env.paths.state, workspace_of(chat.env.cwd))

@@ -9,7 +9,6 @@ from jpq.cli.chat.place import Ask, Done, Leave, Place, no_words
 from jpq.config.lookup import nearest_of
 from jpq.errors import UsageError
 from jpq.named import NamedTuple
-from jpq.render.theme import CYAN
 
 SLASH = "/"
 
@@ -43,14 +42,15 @@ def _help(place: Place, words: str) -> Done:
         command = COMMANDS.get(_ALIASES.get(name, name))
         if command is None:
             raise _unknown(name)
-        voice.say(f"/{name} {command.words}".rstrip(), CYAN)
-        voice.say(f"  {command.help}")
+        voice.list([(_usage(_ALIASES.get(name, name)), command.help)])
         return None
-    for each, command in COMMANDS.items():
-        usage = f"/{each} {command.words}".rstrip()
-        voice.write(voice.styled(f"  {usage:<22}", CYAN) + f" {command.help}\n")
+    voice.list((_usage(each), command.help) for each, command in COMMANDS.items())
     voice.say(_HELP_END)
     return None
+
+
+def _usage(name: str) -> str:
+    return f"{SLASH}{name} {COMMANDS[name].words}".rstrip()
 
 
 def _exit(place: Place, words: str) -> Done:
@@ -67,10 +67,12 @@ def _unknown(name: str) -> UsageError:
     )
 
 
-_HELP_END = """
-A line is a message. Several lines: \"\"\" before and after them, or \\ at the end of each, or
-paste them. A message that begins with a slash: type it with two.
-Ctrl+C clears the line, and interrupts an answer. Ctrl+D leaves."""
+_HELP_END = (
+    "\n"
+    'A line is a message. Several lines: put """ before and after them, or \\ at the end of '
+    "each line, or paste them. A message that begins with a slash is typed with two.\n"
+    "Ctrl+C clears the line, and interrupts an answer. Ctrl+D leaves."
+)
 
 COMMANDS: Dict[str, Command] = {
     "help": Command("[COMMAND]", "what can be done here", _help),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
+from jpq.cli.attach import STDIN, gather_attachments
 from jpq.cli.environment import Environment
 from jpq.cli.log import LoggedProvider, RunLog
 from jpq.cli.query_conversation import create, going_on, saved_conversation
@@ -15,6 +16,7 @@ from jpq.cli.query_tools import offered_toolset
 from jpq.config.load import Config
 from jpq.conversation.attachment import Attachment, as_metadata
 from jpq.conversation.event import ChatRequest, ConfigDelta, Draft
+from jpq.errors import UsageError
 from jpq.provider.base import ModelRef, Provider
 from jpq.provider.registry import parse_model
 from jpq.provider.tool_names import RenamedTools
@@ -30,8 +32,9 @@ class Chat:
 
     ``asks``: a person can be asked (permissions, menus). ``chosen`` is what options and
     commands set for the conversation; it is written down with the next question.
-    ``journal`` is None until the first question of a new conversation. ``attached`` waits for
-    the next question, and ``unsaid`` is one that was taken back with its turn.
+    ``server_tools`` are those of MCP servers, offered or not. ``journal`` is None until the
+    first question of a new conversation. ``attached`` waits for the next question, and
+    ``unsaid`` is one that was taken back with its turn.
     """
 
     def __init__(self, args: argparse.Namespace, env: Environment, log: RunLog, asks: bool) -> None:
@@ -43,6 +46,7 @@ class Chat:
         self.unsaid: Optional[Draft] = None
         self.journal: Optional[Journal] = None
         self.servers: Any = None
+        self.server_tools: Mapping[str, Tool] = {}
         saved = saved_conversation(args, env, self.library)
         own = {} if saved is None else saved.stream.config()
         self.config = self._load(own)
@@ -58,6 +62,7 @@ class Chat:
             self.servers = begin_servers(args, env, self.config, asks)
             self.toolset = self._make_toolset(self.config, self.provider, self.model)
             get_ready(args, env, self.provider, self.model)
+            self.attach(args.attach, self.tell)
             if saved is not None:
                 wait_s = self.config["conversation.lock_wait_s"]
                 self.journal = going_on(args, self.library, saved, wait_s, self.tell)
@@ -76,14 +81,6 @@ class Chat:
         return {} if self.journal is None else self.journal.stream.config()
 
     @property
-    def server_tools(self) -> Mapping[str, Tool]:
-        """The tools of MCP servers, offered or not."""
-        if self.servers is None:
-            return {}
-        tools: Mapping[str, Tool] = self.servers.tools(self.provider, self.model)
-        return tools
-
-    @property
     def saved_id(self) -> Optional[str]:
         """The id of a saved conversation in which something was said."""
         journal = self.journal
@@ -96,6 +93,19 @@ class Chat:
         draft = Draft(ChatRequest(text), as_metadata(self.attached) if self.attached else {})
         self.attached = []
         return self.asking([draft], text)
+
+    def attach(self, sources: Sequence[str], tell: Callable[[str], None]) -> None:
+        """Attach ``sources`` to the next question. Raises JpqError, and then none is."""
+        if STDIN in sources:
+            raise UsageError(
+                "stdin has the messages of a chat, so it cannot be attached.",
+                hint="Attach a file: -a FILE, or /attach FILE in the chat.",
+            )
+        if sources:
+            self.attached = [
+                *self.attached,
+                *gather_attachments(sources, self.env, self.config, self.model, tell, show=True),
+            ]
 
     def asking(self, drafts: Sequence[Draft], title: str = "") -> List[Draft]:
         """``drafts`` behind what has changed of the settings. Opens a new conversation, which is
@@ -161,5 +171,6 @@ class Chat:
         return LoggedProvider(RenamedTools(opened), self.log)
 
     def _make_toolset(self, config: Config, provider: Provider, model: ModelRef) -> Toolset:
-        others = None if self.servers is None else self.servers.tools(provider, model)
-        return offered_toolset(self.args, config, self.env.cwd, others)
+        if self.servers is not None:
+            self.server_tools = self.servers.tools(provider, model)
+        return offered_toolset(self.args, config, self.env.cwd, self.server_tools)

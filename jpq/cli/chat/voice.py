@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Optional
+import textwrap
+from typing import Iterable, List, Optional, Tuple
 
 from jpq.cli.environment import Environment
 from jpq.errors import JpqError
@@ -15,6 +16,7 @@ from jpq.terminal.line_editor import LineEditor
 
 YOU, MORE = "You: ", "...  "
 _WIDEST = 80
+_NARROWEST = 30  # columns for what a name means, beside it
 
 
 class Voice:
@@ -50,9 +52,41 @@ class Voice:
         return styled(body, style, self._colour) + text[len(body) :]
 
     def say(self, text: str, style: str = "") -> None:
-        """A text that the person asked for, on lines of its own."""
+        """A text that the person asked for, on lines of its own, broken between words."""
         lines = sanitize(text).rstrip("\n").split("\n")
-        self.write("".join(self.styled(line, style) + "\n" for line in lines))
+        self.write(
+            "".join(self.styled(row, style) + "\n" for line in lines for row in self._rows(line))
+        )
+
+    def list(self, rows: Iterable[Tuple[str, str]]) -> None:
+        """Names and what they mean, side by side where there is room for that."""
+        pairs = list(rows)
+        width = max((len(name) for name, _ in pairs), default=0) + 4
+        beside = self.columns >= width + _NARROWEST
+        for name, meaning in pairs:
+            head = self.styled(f"  {name}", CYAN)
+            if beside:
+                self.write(f"{head}{' ' * (width - 2 - len(name))}{meaning}\n")
+            else:
+                self.write(f"{head}\n")
+                self.say(f"      {meaning}")
+
+    @property
+    def columns(self) -> int:
+        """The width of what is written to."""
+        return _WIDEST if self._editor is None else self._editor.columns()
+
+    def _rows(self, line: str) -> List[str]:
+        if self._editor is None or len(line) < self.columns:
+            return [line]
+        indent = " " * (len(line) - len(line.lstrip()))
+        return textwrap.wrap(
+            line,
+            self.columns - 1,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
 
     def mention(self, text: str, style: str = DIM) -> None:
         """A line that nobody asked for."""
@@ -72,8 +106,8 @@ class Voice:
 
     def separate(self) -> None:
         """A line between two turns, on a terminal."""
-        if self._editor is not None and not self._quiet:
-            width = min(_WIDEST, self._editor.columns() - 1)
+        if self.is_heard and not self._quiet:
+            width = min(_WIDEST, self.columns - 1)
             self.say(("\u2500" if self._unicode else "-") * width, DIM)
 
     @property
