@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Optional
+from typing import Any, Callable, Optional
 
-from jpq.config.load import Config
 from jpq.conversation.thread import build_thread
 from jpq.conversation.tokens import estimate_tokens
-from jpq.errors import ConfigError
-from jpq.provider.base import ModelRef
-from jpq.provider.listing_cache import kept
-from jpq.provider.registry import resolve
-from jpq.provider.weights import find_weights
+from jpq.provider.window import context_window as context_window
 
 
 def compaction_offer(
@@ -46,22 +41,3 @@ def compaction_offer(
         f"The conversation is about {tokens:,} tokens long (conversation.compact_at is "
         f"{told}); make it shorter with: jpq conversation compact {journal.id}"
     )
-
-
-def context_window(
-    model: ModelRef, config: Config, cache: str, environ: Mapping[str, str]
-) -> Optional[int]:
-    """The context window of ``model`` in tokens, as far as it is known without asking anybody.
-
-    It is for a model of jpq's own, and for one in the list that ``jpq models ls --remote``
-    kept last, if its provider tells it.
-    """
-    try:
-        if model.provider == "local":
-            return find_weights(model.model).context
-        row = resolve(model.provider, config.table("providers").get(model.provider, {}), environ)
-    except ConfigError:
-        return None
-    found = kept(cache, row)
-    offered = () if found is None else found.models
-    return next((each.context_window for each in offered if each.id == model.model), None)

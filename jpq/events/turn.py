@@ -22,10 +22,12 @@ class ConversationOpened(NamedTuple):
 
 
 class StreamStart(NamedTuple):
-    """A cycle's answer begins; ``model`` is the one that serves."""
+    """A cycle's answer begins; ``model`` is the one that serves. ``turn`` is the id of the
+    question in the conversation, for programs."""
 
     model: Optional[str]
     message_id: Optional[str]
+    turn: Optional[str] = None
 
 
 class TextChunk(NamedTuple):
@@ -50,11 +52,14 @@ class ToolUseStart(NamedTuple):
 
 
 class ToolUse(NamedTuple):
-    """A call with its whole arguments."""
+    """A call with its whole arguments. Programs are told how a person knows the tool
+    (``display_name``) and the call (``title``); neither is sanitised."""
 
     id: str
     name: str
     arguments: Mapping[str, Any]
+    display_name: str = ""
+    title: str = ""
 
 
 class ToolStarted(NamedTuple):
@@ -95,9 +100,10 @@ class Complete(NamedTuple):
 
 
 class TokenUpdate(NamedTuple):
-    """The cycle's usage."""
+    """The cycle's usage; for programs the model's context window in tokens, where known."""
 
     usage: Usage
+    context_limit: Optional[int] = None
 
 
 class Error(NamedTuple):

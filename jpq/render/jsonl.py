@@ -88,6 +88,12 @@ class JsonLinesView(JsonView):
         self._aside.show(event)
 
 
+def event_fields(event: Any) -> Optional[Fields]:
+    """The fields of the line of ``event``; None where it has none."""
+    fields = _FIELDS.get(type(event))
+    return None if fields is None else fields(event)
+
+
 def to_json_line(fields: Mapping[str, Any]) -> str:
     """``fields`` as one line of ASCII: halves of surrogate pairs are escaped like the rest."""
     try:
@@ -101,7 +107,12 @@ def _conversation(event: ConversationOpened) -> Fields:
 
 
 def _stream_start(event: StreamStart) -> Fields:
-    return {"type": "stream_start", "model": event.model, "message_id": event.message_id}
+    return {
+        "type": "stream_start",
+        "model": event.model,
+        "message_id": event.message_id,
+        "turn": event.turn,
+    }
 
 
 def _text_chunk(event: TextChunk) -> Fields:
@@ -117,7 +128,14 @@ def _tool_use_start(event: ToolUseStart) -> Fields:
 
 
 def _tool_use(event: ToolUse) -> Fields:
-    return {"type": "tool_use", "id": event.id, "name": event.name, "arguments": event.arguments}
+    return {
+        "type": "tool_use",
+        "id": event.id,
+        "name": event.name,
+        "arguments": event.arguments,
+        "display_name": event.display_name or event.name,
+        "title": event.title or event.name,
+    }
 
 
 def _tool_result(event: ToolResult) -> Fields:
@@ -138,7 +156,11 @@ def _complete(event: Complete) -> Fields:
 
 
 def _token_update(event: TokenUpdate) -> Fields:
-    return {"type": "token_update", "usage": event.usage.to_json()}
+    return {
+        "type": "token_update",
+        "usage": event.usage.to_json(),
+        "context_limit": event.context_limit,
+    }
 
 
 def _error(event: Error) -> Fields:

@@ -31,8 +31,10 @@ def open_tool_phase(
     renderer: Display,
     settle: Settle,
     deadline: Optional[float] = None,
+    in_order: bool = True,
 ) -> ToolPhase:
-    """What runs calls of ``toolset``, until the ``deadline`` on the inbox's clock.
+    """What runs calls of ``toolset``, until the ``deadline`` on the inbox's clock, and shows
+    results ``in_order`` or as they come.
 
     Main thread. Raises ConfigError for a wrong rule.
     """
@@ -50,7 +52,7 @@ def open_tool_phase(
     )
     permissions = Permissions(Policy.of_config(config), yes=where.yes)
     tools = ToolCoordinator(toolset.tools, permissions, asker, launcher, renderer.show)
-    return ToolPhase(tools, inbox, settle, renderer.show, deadline)
+    return ToolPhase(tools, inbox, settle, renderer.show, deadline, in_order)
 
 
 def key_variables(config: Config) -> Set[str]:

@@ -18,7 +18,8 @@ class ToolPhase:
     """Drives the coordinator from the inbox. Main thread.
 
     ``settle(answers, drafts)`` is called for what has come of it, before a result is shown;
-    results are shown in request order. ``deadline`` on the inbox's clock ends the run.
+    results are shown in request order, or not ``in_order`` but as they come. ``deadline`` on
+    the inbox's clock ends the run.
     """
 
     def __init__(
@@ -28,12 +29,14 @@ class ToolPhase:
         settle: Callable[[List[ToolAnswered], List[Draft]], None],
         show: Callable[[TurnEvent], None],
         deadline: Optional[float] = None,
+        in_order: bool = True,
     ) -> None:
         self._tools = tools
         self._inbox = inbox
         self._settle = settle
         self._show = show
         self._deadline = deadline
+        self._in_order = in_order
         self._held: Deque[Any] = deque()  # what the turn has to deal with
         self._order: Deque[ToolCall] = deque()
         self._ready: Dict[str, ToolAnswered] = {}
@@ -130,6 +133,9 @@ class ToolPhase:
         if answers or drafts:
             self._settle(answers, drafts)
         self._ready.update({answer.id: answer for answer in answers})
+        if not self._in_order:
+            come = [answer.id for answer in answers]
+            self._order = deque(sorted(self._order, key=lambda call: call.id not in come))
         while self._order and self._order[0].id in self._ready:
             call = self._order.popleft()
             answer = self._ready.pop(call.id)

@@ -27,6 +27,7 @@ from jpq.render.aside import ViewOptions
 from jpq.render.jsonl import to_json_line
 from jpq.render.views import make_view
 from jpq.terminal.caps import Caps
+from tests.support.events import checked
 
 PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "events.md")
 
@@ -35,15 +36,15 @@ RESULT = Result("complete", "Hi", "stop", Usage(3, 4), None, 0)
 TURN = [
     ConversationOpened("k1", "p/m"),
     Waiting("p/m"),
-    StreamStart("m-1", "msg"),
+    StreamStart("m-1", "msg", "q1"),
     ReasoningChunk("hm"),
     TextChunk("Hi"),
     Notice("a notice"),
     ToolUseStart("c", "greet"),
-    ToolUse("c", "greet", {"name": "Ann"}),
+    ToolUse("c", "greet", {"name": "Ann"}, "Greeter", "Greet Ann"),
     ToolResult("c", "greet", "hello", False),
     Complete("tool_calls"),
-    TokenUpdate(Usage(3, None, 1)),
+    TokenUpdate(Usage(3, None, 1), 8192),
     Error("cut", "It was cut.", "p", ""),
     RESULT,
 ]
@@ -58,7 +59,7 @@ def shown(format, events):
         view.flush()
     view.close()
     view.flush()
-    lines = [json.loads(line) for line in out.getvalue().decode("ascii").splitlines()]
+    lines = [checked(line) for line in out.getvalue().decode("ascii").splitlines()]
     return lines, err.getvalue().decode()
 
 
@@ -66,14 +67,25 @@ def test_every_event_and_field():
     lines, err = shown("jsonl", TURN)
     assert lines == [
         {"type": "conversation", "schema": 1, "id": "k1", "model": "p/m"},
-        {"type": "stream_start", "model": "m-1", "message_id": "msg"},
+        {"type": "stream_start", "model": "m-1", "message_id": "msg", "turn": "q1"},
         {"type": "reasoning_chunk", "text": "hm", "index": 0},
         {"type": "text_chunk", "text": "Hi", "index": 0},
         {"type": "tool_use_start", "id": "c", "name": "greet"},
-        {"type": "tool_use", "id": "c", "name": "greet", "arguments": {"name": "Ann"}},
+        {
+            "type": "tool_use",
+            "id": "c",
+            "name": "greet",
+            "arguments": {"name": "Ann"},
+            "display_name": "Greeter",
+            "title": "Greet Ann",
+        },
         {"type": "tool_result", "id": "c", "name": "greet", "content": "hello", "is_error": False},
         {"type": "complete", "finish_reason": "tool_calls"},
-        {"type": "token_update", "usage": {"input_tokens": 3, "reasoning_tokens": 1}},
+        {
+            "type": "token_update",
+            "usage": {"input_tokens": 3, "reasoning_tokens": 1},
+            "context_limit": 8192,
+        },
         {"type": "error", "kind": "cut", "message": "It was cut.", "where": "p", "hint": ""},
         {
             "type": "result",

@@ -9,6 +9,7 @@ import sys
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from jpq.store.library import Library
+from tests.support.events import checked
 from tests.support.server import Server
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -37,8 +38,8 @@ class Ran(NamedTuple):
 
     @property
     def events(self) -> List[Dict[str, Any]]:
-        """stdout as JSON Lines."""
-        return [json.loads(line) for line in self.out.splitlines()]
+        """stdout as JSON Lines, each of which is as the schema of them has it."""
+        return [checked(line) for line in self.out.splitlines()]
 
     @property
     def result(self) -> Dict[str, Any]:

@@ -1,0 +1,65 @@
+"""What programs are told of a turn beside what a person sees.
+
+Loaded for ``--format jsonl`` and by Python programs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Optional
+
+from jpq.config.load import Config
+from jpq.config.paths import find_paths
+from jpq.events.turn import StreamStart, TokenUpdate, ToolUse, TurnEvent
+from jpq.provider.base import ModelRef
+from jpq.provider.window import context_window
+from jpq.store.journal import Journal
+from jpq.tools.toolset import Toolset
+
+Show = Callable[[TurnEvent], None]
+
+
+class Detailed:
+    """Shows events with the turn's id, the names of tools for people and the context window.
+
+    Called like ``show``, from any thread; what it adds to is told by the turn's only.
+    """
+
+    def __init__(
+        self,
+        show: Show,
+        journal: Journal,
+        toolset: Toolset,
+        model: ModelRef,
+        config: Config,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._show = show
+        self._journal = journal
+        self._toolset = toolset
+        self._window: Any = lambda: context_window(
+            model, config, find_paths(environ).cache, environ
+        )
+
+    def __call__(self, event: TurnEvent) -> None:
+        if isinstance(event, StreamStart):
+            event = event._replace(turn=self._turn())
+        elif isinstance(event, ToolUse):
+            tool = self._toolset.tools.get(event.name)
+            display_name = "" if tool is None else tool.spec.display_name
+            event = event._replace(
+                display_name=display_name or event.name,
+                title=self._toolset.title(event.name, event.arguments),
+            )
+        elif isinstance(event, TokenUpdate):
+            event = event._replace(context_limit=self._limit())
+        self._show(event)
+
+    def _turn(self) -> Optional[str]:
+        turn = self._journal.stream.last_turn()
+        return None if turn is None else turn.entries[0].event_id
+
+    def _limit(self) -> Optional[int]:
+        if callable(self._window):
+            self._window = self._window()
+        limit: Optional[int] = self._window
+        return limit
