@@ -23,7 +23,7 @@ from jpq.config.load import Config
 from jpq.config.paths import Paths
 from jpq.conversation.event import Draft
 from jpq.conversation.thread import Thread, ThreadToolResult, build_thread
-from jpq.events.turn import ConversationOpened, Error, Result, TurnEvent
+from jpq.events.turn import ConversationOpened, Result, TurnEvent
 from jpq.events.usage import Usage
 from jpq.interrupt.signals import Interrupt, SignalRouter
 from jpq.named import NamedTuple
@@ -42,6 +42,7 @@ from jpq.turn.loop import TurnLoop, TurnSettings
 if TYPE_CHECKING:
     from jpq.interrupt.menus import Chosen, Situation
     from jpq.render.display import Display
+    from jpq.turn.demand import Demand
     from jpq.turn.interruption import Menus
 
 _STDOUT = 1
@@ -56,7 +57,8 @@ class TurnSetup(NamedTuple):
 
     ``journal`` is the open conversation; ``deadline`` is when the run must end, as a
     ``time.monotonic`` reading, or None. ``tool_choice`` holds until a tool was called.
-    ``menus`` says whether Ctrl+C asks what to do, or just saves and ends.
+    ``menus`` says whether Ctrl+C asks what to do, or just saves and ends. ``demand`` is what
+    the answer must be besides whole.
     """
 
     config: Config
@@ -69,6 +71,7 @@ class TurnSetup(NamedTuple):
     tool_choice: Optional[str]
     surroundings: Surroundings
     menus: bool = False
+    demand: Optional[Demand] = None
 
 
 def open_provider(
@@ -141,7 +144,7 @@ def run_turn(
         journal=setup.journal,
         provider=setup.provider,
         model=setup.model,
-        make_request=_request_maker(setup),
+        make_request=request_maker(setup),
         open_round=open_round,
         inbox=inbox,
         show=renderer.show,
@@ -208,7 +211,9 @@ class _Menus:
         return self._made
 
 
-def _request_maker(setup: TurnSetup) -> Callable[[bool, bool], ProviderRequest]:
+def request_maker(setup: TurnSetup) -> Callable[[bool, bool], ProviderRequest]:
+    """What makes a request of the conversation as it is: whether tools may be called, and
+    whether it goes on with the answer at its end."""
     options: Mapping[str, Any] = setup.config.table("options")
     told = (setup.config["system"], setup.config["instructions"])
     system = "\n\n".join(text for text in told if text)
@@ -251,6 +256,7 @@ def _settings(setup: TurnSetup) -> TurnSettings:
         turn=TurnLimits(config["request.max_cycles"], config["request.max_cost_usd"], price),
         times=CycleTimes(config["request.idle_timeout_s"], setup.deadline),
         limits=RetryLimits(*(config[f"request.{name}"] for name in RetryLimits._fields)),
+        demand=setup.demand,
     )
 
 
@@ -272,13 +278,14 @@ def _shown(outcome: TurnOutcome, inbox: Inbox, renderer: Display) -> TurnOutcome
             if isinstance(item, DisplayFailed) and outcome.ending.exit_code == 0:
                 outcome = outcome._replace(ending=of_display(item.error))
                 written = False
-                for event in _error_events(outcome):
+                for event in filter(None, [outcome.ending.told]):
                     renderer.show(event)
             item = inbox.take_ready()
     return outcome
 
 
 def _closing_events(outcome: TurnOutcome, setup: TurnSetup) -> Sequence[TurnEvent]:
+    error = outcome.ending.told
     prices = price_table(setup.config.table("prices"))
     result = Result(
         status=outcome.ending.status,
@@ -287,10 +294,7 @@ def _closing_events(outcome: TurnOutcome, setup: TurnSetup) -> Sequence[TurnEven
         usage=outcome.usage,
         cost=cost_of(outcome.usage, setup.model.provider, outcome.model, prices),
         exit_code=outcome.ending.exit_code,
+        error=error,
+        extra=outcome.extra,
     )
-    return (*_error_events(outcome), result)
-
-
-def _error_events(outcome: TurnOutcome) -> Sequence[TurnEvent]:
-    error = outcome.ending.error
-    return () if error is None else (Error(error.word, error.message, error.where, error.hint),)
+    return (result,) if error is None else (error, result)

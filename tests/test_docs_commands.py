@@ -17,7 +17,13 @@ import pytest
 from tests.support.programs import JPQ, ROOT, WAIT_S, environment, script
 
 _BLOCK = re.compile(r"^<!-- runs -->\n+```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-REPLIES = ('match = "tools"\ntext = "I have none."', 'text = "A short answer."')
+REPLIES = (
+    'match = "tools"\ntext = "I have none."',
+    """match = 'a river in France[.]$'\ntext = '{"name": "Loire", "length_km": 1006.0}'""",
+    """match = "some rivers"\ntext = '{"items": [{"name": "Loire", "length_km": 1006.0}]}'""",
+    'match = "files by size"\ntext = "So:\\n\\n```sh\\nls -S\\n```\\n"',
+    'text = "A short answer."',
+)
 
 
 def blocks(page: str) -> List[str]:

@@ -76,6 +76,6 @@ def _show_for_programs(
     view = make_view(format, env.stdout, env.stderr, Caps(), ViewOptions())
     if error is not None:
         view.show(error)
-    view.show(Result(status, "", None, Usage(), None, code))
+    view.show(Result(status, "", None, Usage(), None, code, error))
     view.close()
     view.flush()  # a stdout that takes nothing cannot be told so

@@ -6,7 +6,7 @@ import argparse
 import importlib
 import sys
 import time
-from typing import Any, Callable, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Tuple
 
 from jpq import __version__
 from jpq.cli.early_end import EarlyEnd, with_late_signal
@@ -18,6 +18,7 @@ from jpq.errors import ErrorKind, JpqError
 from jpq.events.turn import Error, Notice, Result
 from jpq.events.usage import Usage
 from jpq.interrupt.signals import end_by_signal
+from jpq.provider.base import Provider
 from jpq.render.aside import ViewOptions
 from jpq.render.lines import PREFIX
 from jpq.render.views import make_view
@@ -27,6 +28,9 @@ from jpq.terminal.caps import find_caps, observe
 from jpq.turn.calls import Surroundings
 from jpq.turn.ending import TurnOutcome, of_error
 from jpq.turn.inbox import Inbox
+
+if TYPE_CHECKING:
+    from jpq.render.whole import Shown
 
 # By now everything is written, unless a signal said not to wait for that.
 _CLOSE_WAIT_S = 0.2
@@ -40,12 +44,31 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     """
     if args.replay and _replay(args, env):
         return 0
+    if args.batch is not None:
+        # Many questions are a program of their own.
+        return int(importlib.import_module("jpq.cli.batch_cmd").run(args, env))
+    if args.output is None:
+        code, signum = _run(args, env)
+    else:
+        module = importlib.import_module("jpq.cli.output_file")  # few answers go into one
+        code, signum = module.into_file(args.output, env, lambda: _run(args, env))
+    if signum is not None:
+        end_by_signal(signum)
+    return code
+
+
+def _run(args: argparse.Namespace, env: Environment) -> Tuple[int, Optional[int]]:
+    """The exit code, and the signal to end by if that is what ended the turn."""
     started = time.monotonic()
     log = RunLog(known_secrets(env.environ, env.paths))
     log.open(env, args.log_file, tell_failure=args.log_file is not None)
     try:
         with EarlyEnd(started) as early:
             query = prepare(args, env, log.secrets, early.limit)
+            if args.dry_run:
+                module = importlib.import_module("jpq.cli.dry_run")  # most runs send something
+                setup = _setup(query, args, env, query.provider, None)
+                return int(module.show_request(setup, query.requests, env)), None
             inbox = Inbox()
             early.turn_begins(inbox.post)
             log.info("jpq %s asks %s, conversation %s", __version__, query.model, query.journal.id)
@@ -58,34 +81,29 @@ def run(args: argparse.Namespace, env: Environment) -> int:
         discover = importlib.import_module("jpq.provider.discover")  # of no use to a query
         for line in discover.ways_on(env.environ):
             env.tell(line)
-        return int(NoModelError.exit_code)
+        return int(NoModelError.exit_code), None
     except BaseException as error:
         log.failure(error)
         raise
     finally:
         log.close()
-    if outcome.signum is not None:
-        end_by_signal(outcome.signum)
-    return outcome.ending.exit_code
+    return outcome.ending.exit_code, outcome.signum
 
 
-def _answer(
+def _setup(
     query: Query,
     args: argparse.Namespace,
     env: Environment,
-    log: RunLog,
-    early: EarlyEnd,
-    inbox: Inbox,
-) -> TurnOutcome:
-    view = open_view(args, env, query.config, query.toolset.title)
-    renderer = LoggedRenderer(log, view, inbox.post)
-    setup = TurnSetup(
+    provider: Provider,
+    deadline: Optional[float],
+) -> TurnSetup:
+    return TurnSetup(
         config=query.config,
         model=query.model,
-        provider=LoggedProvider(query.provider, log),
+        provider=provider,
         journal=query.journal,
         stream=not args.no_stream,
-        deadline=early.deadline,
+        deadline=deadline,
         toolset=query.toolset,
         tool_choice=args.tool_choice,
         surroundings=Surroundings(
@@ -96,7 +114,23 @@ def _answer(
             yes=args.yes,
         ),
         menus=query.interactive and not args.no_menu,
+        demand=None if query.wanted is None else query.wanted.demand,
     )
+
+
+def _answer(
+    query: Query,
+    args: argparse.Namespace,
+    env: Environment,
+    log: RunLog,
+    early: EarlyEnd,
+    inbox: Inbox,
+) -> TurnOutcome:
+    shown = None if query.wanted is None else query.wanted.shown
+    view = open_view(args, env, query.config, query.toolset.title, shown=shown)
+    renderer = LoggedRenderer(log, view, inbox.post)
+    provider = LoggedProvider(query.provider, log)
+    setup = _setup(query, args, env, provider, early.deadline)
     fault: Optional[Exception] = None
     try:
         if args.verbose:
@@ -147,8 +181,9 @@ def _broken_off(error: Exception, renderer: Renderer) -> TurnOutcome:
     """The outcome of a turn that a fault ended, told on every channel like any other."""
     told: JpqError = _failure().as_error(error)
     ending = of_error(told)
-    renderer.show(Error(told.word, told.message, told.where, told.hint))
-    renderer.show(Result(ending.status, "", None, Usage(), None, ending.exit_code))
+    event = Error(told.word, told.message, told.where, told.hint)
+    renderer.show(event)
+    renderer.show(Result(ending.status, "", None, Usage(), None, ending.exit_code, event))
     renderer.flush(_FLUSH_WAIT_S)
     return TurnOutcome(ending, None, "", Usage(), None)
 
@@ -181,11 +216,13 @@ def open_view(
     config: Config,
     tool_title: Callable[[str, Mapping[str, Any]], str],
     chat: bool = False,
+    shown: Optional[Shown] = None,
 ) -> View:
     """What shows the answers on stdout, and all else on stderr; of a query or of a ``chat``."""
+    stdout = env.stdout if hasattr(env.stdout, "encoding") else sys.stdout  # --output FILE
     caps = find_caps(
         env.environ,
-        observe(env.stdout, getattr(sys.stdout, "encoding", None)),
+        observe(env.stdout, getattr(stdout, "encoding", None)),
         observe(env.stderr, getattr(sys.stderr, "encoding", None)),
         args.format,
         config["style.color"],
@@ -207,4 +244,4 @@ def open_view(
         environ=env.environ,
         chat=chat,
     )
-    return make_view(args.format, env.stdout, env.stderr, caps, options)
+    return make_view(args.format, env.stdout, env.stderr, caps, options, shown)

@@ -7,6 +7,12 @@ from typing import Any, List, NoReturn, Optional, Sequence, Tuple
 
 from jpq import __version__
 from jpq.cli import argument_types
+from jpq.cli.script_options import (
+    add_batch_options,
+    add_shape_options,
+    check_script_options,
+    spelled_out,
+)
 from jpq.errors import UsageError
 
 _EPILOG = """\
@@ -39,7 +45,7 @@ class TolerantParser(argparse.ArgumentParser):
         self, args: Optional[Sequence[str]] = None, namespace: Any = None
     ) -> argparse.Namespace:
         words, after = _split_at_dashes(list(args or []))
-        parsed: argparse.Namespace = self.parse_intermixed_args(words, namespace)
+        parsed: argparse.Namespace = self.parse_intermixed_args(spelled_out(words), namespace)
         parsed.words = [*parsed.words, *after]
         if parsed.retry and parsed.words:
             self.error("--retry asks the last question again and takes no words")
@@ -57,6 +63,8 @@ class TolerantParser(argparse.ArgumentParser):
             self.error("--retry asks the last question as it is, and --edit changes it")
         if parsed.retry and parsed.ephemeral:
             self.error("--retry goes on with a saved turn, and --ephemeral saves nothing")
+        if "batch" in parsed:  # not in a chat
+            check_script_options(parsed, self.error)
         return parsed
 
     def error(self, message: str) -> NoReturn:
@@ -90,8 +98,11 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     add_tool_options(common)
     output = parser.add_argument_group("output")
     _add_formats(output)
+    add_shape_options(output)
     add_output_options(output)
-    add_run_options(parser.add_argument_group("run"))
+    run = parser.add_argument_group("run")
+    add_batch_options(run)
+    add_run_options(run)
     return parser
 
 

@@ -112,7 +112,7 @@ class BlockDemand:
             f"There is no {what} in the answer.", hint="The whole answer is printed instead."
         )
         error.word = "no_block"
-        return Ending(ending.ERROR, int(error.exit_code), error)
+        return Ending(reached.status, int(error.exit_code), error)  # the answer itself is whole
 
     def asks_again(self) -> bool:
         return False

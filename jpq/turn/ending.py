@@ -163,7 +163,8 @@ def of_display(error: BaseException) -> Ending:
     if error.errno == errno.EPIPE:
         return Ending(INTERRUPTED, int(ExitCode.BROKEN_PIPE))
     reason = error.strerror or str(error)
-    return of_error(WriteError(f"The answer could not be written to stdout: {reason}."))
+    where = error.filename or "stdout"
+    return of_error(WriteError(f"The answer could not be written to {where}: {reason}."))
 
 
 def _early(status: str, message: str, hint: str) -> Ending:

@@ -277,10 +277,9 @@ class TurnLoop:
         self._narrator.cycle_ended(self._tally)
         self._tally, self._ending = Tally(), None
         self._allowance.renew()
-        self._continues = False
         self._calls.outputs.clear()
         self._saving.begin_turn([Draft(ChatRequest(self._words))])
-        self._words = ""
+        self._words, self._continues = "", False
 
     def _ends(self, reason: ending.Ending) -> bool:
         self._ending = reason

@@ -222,6 +222,6 @@ def test_a_demanded_block() -> None:
 def test_a_demanded_block_that_is_not_there() -> None:
     turn = Turn(BlockDemand("rust"), [Started("served"), text("```sh\nls\n```"), DONE])
     outcome = turn.ask()
-    assert (outcome.ending.status, outcome.ending.exit_code) == ("error", 65)
+    assert (outcome.ending.status, outcome.ending.exit_code) == ("complete", 65)
     assert outcome.ending.error is not None and "rust" in outcome.ending.error.message
     assert len(turn.provider.requests) == 1 and outcome.extra == {"extracted": None}

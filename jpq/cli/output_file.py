@@ -1,0 +1,126 @@
+"""``--output FILE``: the answer in a file that is replaced once it is whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Callable, Optional, Tuple
+
+from jpq.cli.environment import Environment
+from jpq.config.files import sync_folder
+from jpq.errors import ExitCode, WriteError
+
+_NEW_MODE = 0o666  # of which the umask leaves what it likes, as for any new file
+
+
+class OutputFile:
+    """Takes the place of stdout. What is written is in a file beside ``path`` until ``keep``.
+
+    A link stays a link: the file it points to is replaced. What is no regular file (a device,
+    a named pipe) is written to as it is. Renderer thread, then main thread.
+    """
+
+    encoding = "utf-8"
+
+    def __init__(self, path: str) -> None:
+        """Raises WriteError."""
+        self._path = path
+        target = os.path.realpath(path)
+        try:
+            self._mode = _mode_of(path)
+            self._temporary = ""
+            if self._mode is None or stat.S_ISREG(self._mode):
+                folder, name = os.path.split(target)
+                self._temporary = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
+            written = self._temporary or path
+            flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC if self._temporary else os.O_WRONLY
+            self._descriptor = os.open(written, flags, _NEW_MODE)
+        except (OSError, ValueError) as error:
+            raise self._failed(error) from error
+        self._target = target
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        """Never: a terminal that is named as a file gets what a file gets."""
+        return False
+
+    def write(self, data: bytes) -> int:
+        """Write some of ``data``; how much. Raises OSError, which names the file."""
+        try:
+            return os.write(self._descriptor, data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self._path) from error
+
+    def flush(self) -> None:
+        """Nothing waits here."""
+
+    def keep(self) -> None:
+        """Put what was written in the place of the file. Raises WriteError."""
+        try:
+            if self._temporary:
+                if self._mode is not None:
+                    os.chmod(self._temporary, stat.S_IMODE(self._mode))
+                os.fsync(self._descriptor)
+            os.close(self._descriptor)
+            if self._temporary:
+                os.replace(self._temporary, self._target)
+                sync_folder(os.path.dirname(self._target))
+        except OSError as error:
+            self._remove()
+            raise self._failed(error) from error
+
+    def discard(self) -> bytes:
+        """Leave the file as it was; what was written instead, unless that is gone already."""
+        if not self._temporary:
+            os.close(self._descriptor)
+            return b""
+        with open(self._descriptor, "rb") as file:
+            file.seek(0)
+            written = file.read()
+        self._remove()
+        return written
+
+    def _remove(self) -> None:
+        if self._temporary:
+            try:
+                os.remove(self._temporary)
+            except OSError:
+                pass  # it is gone, and nothing of ours is left
+
+    def _failed(self, error: Exception) -> WriteError:
+        reason = getattr(error, "strerror", None) or error
+        return WriteError(f"The file of --output cannot be written: {reason}.", where=self._path)
+
+
+def into_file(
+    path: str, env: Environment, body: Callable[[], Tuple[int, Optional[int]]]
+) -> Tuple[int, Optional[int]]:
+    """Run ``body`` with the file at ``path`` for its stdout, and return what it does: an exit
+    code and a signal.
+
+    Unless the code is 0 the file stays as it was, and what was written goes to stdout.
+    """
+    if path == "-":
+        return body()
+    file = OutputFile(os.path.join(env.cwd, os.path.expanduser(path)))
+    stdout, env.stdout = env.stdout, file  # type: ignore[assignment]
+    code = int(ExitCode.FAILURE)
+    try:
+        code, signum = body()
+        return code, signum
+    finally:
+        env.stdout = stdout
+        if code == ExitCode.OK:
+            file.keep()
+        else:
+            env.out(file.discard().decode("utf-8", "replace"))
+
+
+def _mode_of(path: str) -> Optional[int]:
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,118 @@
+"""``--output FILE`` from outside: the file is the whole answer, or what it was before."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import sys
+import threading
+from typing import Any, List
+
+import pytest
+
+from tests.support.programs import jpq, model_at, script, signalled
+from tests.support.server import FINISH, Pause, Server, delta, reply
+
+ANSWER = "Grüße\nzweite Zeile"
+
+
+@pytest.fixture
+def model(tmp_path: Any) -> List[str]:
+    return ["-m", "scripted/" + script(tmp_path, f"text = {json.dumps(ANSWER)}")]
+
+
+def left(folder: Any) -> List[str]:
+    return sorted(name for name in os.listdir(folder) if name != "script.toml")
+
+
+def test_the_answer_is_in_the_file_and_not_on_stdout(model: List[str], tmp_path: Any) -> None:
+    ran = jpq(*model, "--output", "out.md", "hi", cwd=str(tmp_path))
+    assert (ran.code, ran.out, ran.err) == (0, b"", b"")
+    assert (tmp_path / "out.md").read_bytes() == ANSWER.encode() + b"\n"
+    assert left(tmp_path) == ["out.md"]
+
+
+def test_the_file_is_utf_8_whatever_the_terminal_is(model: List[str], tmp_path: Any) -> None:
+    environ = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    environ.update(PYTHONPATH=os.getcwd())
+    assert jpq(*model, "--output", f"{tmp_path}/o", "hi", environ=environ).code == 0
+    assert (tmp_path / "o").read_text(encoding="utf-8") == ANSWER + "\n"
+
+
+def test_mode_and_link_are_kept(model: List[str], tmp_path: Any) -> None:
+    real = tmp_path / "real"
+    real.write_text("old")
+    real.chmod(0o640)
+    (tmp_path / "link").symlink_to(real)
+    assert jpq(*model, "--output", "link", "hi", cwd=str(tmp_path)).code == 0
+    assert (tmp_path / "link").is_symlink()
+    assert real.read_text(encoding="utf-8") == ANSWER + "\n"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_a_failure_leaves_the_file_alone_and_prints_instead(format: str, tmp_path: Any) -> None:
+    model = "scripted/" + script(tmp_path, 'text = "half"\nfinish = "length"')
+    (tmp_path / "out").write_text("old")
+    ran = jpq("-m", model, "--format", format, "--output", "out", "hi", cwd=str(tmp_path))
+    assert ran.code == 76 and (tmp_path / "out").read_text() == "old"
+    assert left(tmp_path) == ["out"]
+    if format == "json":
+        assert ran.result["text"] == "half"
+    else:
+        assert ran.text == "half\n"
+
+
+def test_what_fails_before_the_turn_leaves_the_file_alone(tmp_path: Any) -> None:
+    (tmp_path / "out").write_text("old")
+    ran = jpq("-m", "none/x", "--json", "--output", "out", "hi", cwd=str(tmp_path))
+    assert (ran.code, ran.result["exit_code"]) == (78, 78)
+    assert (tmp_path / "out").read_text() == "old" and left(tmp_path) == ["out"]
+
+
+def test_with_json_the_result_is_in_the_file(model: List[str], tmp_path: Any) -> None:
+    ran = jpq(*model, "--json", "--output", f"{tmp_path}/r.json", "hi")
+    assert (ran.code, ran.out) == (0, b"")
+    assert json.loads((tmp_path / "r.json").read_text())["text"] == ANSWER
+
+
+def test_a_block_of_the_answer(tmp_path: Any) -> None:
+    text = json.dumps("Here:\n```sh\nls\n```\n")
+    model = ["-m", "scripted/" + script(tmp_path, f"text = {text}")]
+    assert jpq(*model, "-x", "--output", "run.sh", "hi", cwd=str(tmp_path)).code == 0
+    assert (tmp_path / "run.sh").read_text() == "ls\n"
+    assert jpq(*model, "-xpy", "--output", "run.sh", "hi", cwd=str(tmp_path)).code == 65
+    assert (tmp_path / "run.sh").read_text() == "ls\n"
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_is_sent(tmp_path: Any) -> None:
+    with Server(reply(delta("Hi"), FINISH)) as server:
+        ran = jpq(*model_at(server), "--output", f"{tmp_path}/no/out", "hi")
+        assert not server.seen
+    ran.failed_with(74, "--output", "No such file", "no/out")
+
+
+def test_what_is_no_file_is_written_as_it_is(model: List[str], tmp_path: Any) -> None:
+    ran = jpq(*model, "--output", "/dev/stdout", "hi")
+    assert (ran.code, ran.text) == (0, ANSWER + "\n")
+    assert jpq(*model, "--output", "/dev/null", "hi").out == b""
+    assert jpq(*model, "--output", "-", "hi").text == ANSWER + "\n"
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")
+def test_a_full_disk_is_told_with_the_name_of_the_file(model: List[str]) -> None:
+    jpq(*model, "--output", "/dev/full", "hi").failed_with(74, "/dev/full", "No space")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_leaves_the_file_alone(tmp_path: Any) -> None:
+    (tmp_path / "out").write_text("old")
+    never = reply(delta("Hello "), delta("wor"))[:-1]
+    with Server([*never, Pause(threading.Event())]) as server:
+        arguments = [*model_at(server), "--format", "text", "--output", str(tmp_path / "out")]
+        ran = signalled([*arguments, "-v", "hi"], signal.SIGINT, b"answered by", "stderr")
+    assert ran.code == 130
+    assert (tmp_path / "out").read_text() == "old" and left(tmp_path) == ["out"]

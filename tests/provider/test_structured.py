@@ -1,0 +1,153 @@
+"""How each API is told of a schema, and what happens when it refuses it."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, List, Mapping
+
+import pytest
+
+from jpq.conversation.schema_text import parse_schema
+from jpq.conversation.thread import Message, Thread, ThreadText
+from jpq.errors import ErrorKind, StreamError
+from jpq.events.parts import STOP, Finished, StreamEvent
+from jpq.provider.base import ProviderRequest, ProviderRow
+from jpq.provider.registry import load_api
+from jpq.provider.structured import BOTH, INSTRUCTION, NATIVE, StructuredOutput, way_of
+
+SCHEMA = parse_schema("name, age int")
+LOOSE = {"type": "object", "properties": {"name": {"type": "string", "minLength": 2}}}
+THREAD = Thread("Be brief.", (Message("user", (ThreadText("Who?"),)),))
+REQUEST = ProviderRequest("m", THREAD, options={"temperature": 0.1})
+
+
+class Recorder:
+    """A Provider that keeps its requests; the first ``refusals`` of them fail."""
+
+    def __init__(self, *refusals: Any) -> None:
+        self.requests: List[ProviderRequest] = []
+        self._refusals = list(refusals)
+        self.aborted = 0
+
+    def prepare(self, model: str, progress: Any) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+    def exchange(self, request: ProviderRequest) -> Any:
+        self.requests.append(request)
+        error = self._refusals.pop(0) if self._refusals else None
+        return _Exchange(self, error)
+
+
+class _Exchange:
+    ending = False
+
+    def __init__(self, recorder: Recorder, error: Any) -> None:
+        self._recorder = recorder
+        self._error = error
+
+    def events(self) -> Iterator[StreamEvent]:
+        if self._error is not None:
+            raise self._error
+        yield Finished(STOP)
+
+    def abort(self) -> None:
+        self._recorder.aborted += 1
+
+
+def sent(api: str, schema: Mapping[str, Any] = SCHEMA, **quirks: Any) -> Any:
+    """The body of a request through ``api``."""
+    row = ProviderRow("x", api, "https://x.test/v1", quirks=quirks)
+    recorder = Recorder()
+    StructuredOutput(recorder, schema, way_of(row, schema)).exchange(REQUEST)
+    return load_api(api).encode(recorder.requests[0], row, "k").body
+
+
+def test_openai_is_held_to_an_exact_schema() -> None:
+    format = sent("openai-responses")["text"]["format"]
+    assert format == {"type": "json_schema", "name": "answer", "schema": SCHEMA, "strict": True}
+    format = sent("openai-responses", LOOSE)["text"]["format"]
+    assert format == {"type": "json_schema", "name": "answer", "schema": LOOSE}
+
+
+def test_chat_imitators_are_told_in_both_ways() -> None:
+    body = sent("openai-chat")
+    assert body["response_format"]["json_schema"]["schema"] == SCHEMA
+    system = body["messages"][0]["content"]
+    assert system.startswith("Be brief.\n\nAnswer with JSON") and '"age"' in system
+    assert body["temperature"] == 0.1
+
+
+def test_a_quirk_says_how() -> None:
+    row = ProviderRow("x", "openai-chat", quirks={"schema": "instruction"})
+    assert way_of(row, SCHEMA) == INSTRUCTION
+    assert way_of(row._replace(quirks={"schema": "native"}), SCHEMA) == NATIVE
+    assert way_of(row._replace(quirks={"schema": "else"}), SCHEMA) == BOTH
+
+
+@pytest.mark.parametrize(
+    ("api", "schema", "way"),
+    [
+        ("openai-responses", SCHEMA, NATIVE),
+        ("anthropic", SCHEMA, NATIVE),
+        ("anthropic", LOOSE, INSTRUCTION),
+        ("google", LOOSE, NATIVE),
+        ("ollama", SCHEMA, BOTH),
+        ("local", SCHEMA, BOTH),
+        ("scripted", SCHEMA, INSTRUCTION),
+        ("openai-responses", {"type": "array"}, INSTRUCTION),
+        ("openai-chat", {"enum": [1, 2]}, INSTRUCTION),
+    ],
+)
+def test_ways(api: str, schema: Any, way: str) -> None:
+    assert way_of(ProviderRow("x", api), schema) == way
+
+
+def test_anthropic_google_and_ollama_have_it_in_their_words() -> None:
+    assert sent("anthropic")["output_config"]["format"]["schema"] == SCHEMA
+    assert "age" in sent("google")["generationConfig"]["responseSchema"]["properties"]
+    assert sent("ollama")["format"] == SCHEMA
+
+
+def refusal(message: str, kind: ErrorKind = ErrorKind.INVALID_REQUEST) -> StreamError:
+    return StreamError(kind, message)
+
+
+def test_an_api_that_refuses_the_schema_is_told_in_words_from_then_on() -> None:
+    recorder = Recorder(refusal("response_format json_schema is not supported"))
+    provider = StructuredOutput(recorder, SCHEMA, NATIVE)
+    assert list(provider.exchange(REQUEST).events()) == [Finished(STOP)]
+    assert list(provider.exchange(REQUEST).events()) == [Finished(STOP)]
+    natives = ["response_format" in request.options for request in recorder.requests]
+    assert natives == [True, False, False]
+    assert "JSON Schema" in recorder.requests[1].thread.system
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        refusal("max_tokens is too large"),
+        refusal("invalid schema", ErrorKind.RATE_LIMITED),
+        refusal("no schema", ErrorKind.AUTH),
+    ],
+)
+def test_other_failures_are_told_as_they_are(error: StreamError) -> None:
+    recorder = Recorder(error)
+    with pytest.raises(StreamError) as caught:
+        list(StructuredOutput(recorder, SCHEMA, NATIVE).exchange(REQUEST).events())
+    assert caught.value is error and len(recorder.requests) == 1
+
+
+def test_a_refusal_in_words_too_is_the_end() -> None:
+    recorder = Recorder(refusal("no schema"), refusal("no schema at all"))
+    with pytest.raises(StreamError, match="at all"):
+        list(StructuredOutput(recorder, SCHEMA, NATIVE).exchange(REQUEST).events())
+
+
+def test_aborting_reaches_the_exchange_that_runs() -> None:
+    recorder = Recorder(refusal("no schema"))
+    exchange = StructuredOutput(recorder, SCHEMA, NATIVE).exchange(REQUEST)
+    exchange.abort()
+    list(exchange.events())
+    assert recorder.aborted == 2 and len(recorder.requests) == 2
