@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Callable, Dict, Optional
 
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.cli.mcp_import import import_servers
+from jpq.cli.mcp_prompt import read_prompt
+from jpq.cli.mcp_show import check, complete, row_of
 from jpq.cli.mcp_use import (
     name_and_rest,
     one_server,
-    read_prompt,
     read_resource,
     running_servers,
     server_settings,
     unknown,
 )
 from jpq.cli.query_mcp import surroundings
+from jpq.cli.template_use import parameters
 from jpq.cli.tools_run import run_call
 from jpq.config.load import Config, load_config
 from jpq.errors import BadInputError, ExitCode, UsageError
 from jpq.mcp.oauth_browser import BrowserVisitor
 from jpq.mcp.oauth_tokens import TokenStore
-from jpq.mcp.servers import RunningServer
 from jpq.mcp.settings import configured_servers
 from jpq.render.lines import PREFIX, one_line
 from jpq.terminal.tty import Terminal, interactive
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace, env: Environment) -> int:
 def _list(args: argparse.Namespace, env: Environment, config: Config) -> int:
     settings = configured_servers(config)
     with running_servers(settings, env) as servers:
-        rows = [_row(server) for server in servers]
+        rows = [row_of(server) for server in servers]
     if args.format == "json":
         env.out(to_json(rows))
         return int(ExitCode.OK)
@@ -59,42 +60,6 @@ def _list(args: argparse.Namespace, env: Environment, config: Config) -> int:
         for tool in row["tools"]:
             first = one_line(tool["description"].strip().split("\n")[0])
             env.out(f"    {row['name']}/{one_line(tool['name'])}  {first}".rstrip() + "\n")
-    return int(ExitCode.OK)
-
-
-def _row(server: RunningServer) -> Dict[str, Any]:
-    settings = server.settings
-    return {
-        "name": server.name,
-        "address": settings.url or " ".join(settings.command),
-        "status": "ready" if server.error is None else "not usable",
-        "error": None if server.error is None else server.error.message,
-        "tools": [
-            {"name": tool["name"], "description": str(tool.get("description") or "")}
-            for tool in server.tools
-        ],
-    }
-
-
-def _check(args: argparse.Namespace, env: Environment, config: Config) -> int:
-    with one_server(args.name, env, config) as server:
-        said = server.client().server
-        row = {
-            **_row(server),
-            "version": said.version,
-            "server": dict(said.info),
-            "capabilities": dict(said.capabilities),
-            "instructions": said.instructions,
-        }
-    if args.format == "json":
-        env.out(to_json(row))
-        return int(ExitCode.OK)
-    about = f"{said.info.get('title') or said.info.get('name')} {said.info.get('version', '')}"
-    env.out(f"{server.name}: {one_line(about.strip())}, MCP {said.version}\n")
-    env.out(f"offers: {', '.join(said.capabilities) or 'nothing'}\n")
-    for tool in server.tools:
-        first = one_line(str(tool.get("description") or "").strip().split("\n")[0])
-        env.out(f"{server.name}/{one_line(tool['name'])}  {first}".rstrip() + "\n")
     return int(ExitCode.OK)
 
 
@@ -121,8 +86,7 @@ def _read(args: argparse.Namespace, env: Environment, config: Config) -> int:
 
 
 def _prompt(args: argparse.Namespace, env: Environment, config: Config) -> int:
-    filled = dict(_pair(each) for each in args.param)
-    env.out(read_prompt(args.name, filled, env, config) + "\n")
+    env.out(read_prompt(args.name, parameters(args.param), env, config) + "\n")
     return int(ExitCode.OK)
 
 
@@ -161,19 +125,13 @@ def _import(args: argparse.Namespace, env: Environment, config: Config) -> int:
     return import_servers(args.file, env, force=args.force)
 
 
-def _pair(text: str) -> Tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise UsageError(f"-p {text!r} is not K=V.")
-    return key, value
-
-
 _ACTIONS: Dict[str, Callable[[argparse.Namespace, Environment, Config], int]] = {
     "ls": _list,
-    "check": _check,
+    "check": check,
     "call": _call,
     "read": _read,
     "prompt": _prompt,
+    "complete": complete,
     "login": _login,
     "logout": _logout,
     "import": _import,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Iterator, List, Sequence, Tuple
 
 from jpq.cli.environment import Environment
 from jpq.cli.query_mcp import surroundings
 from jpq.config.load import Config
 from jpq.config.lookup import nearest_of
 from jpq.errors import UsageError
-from jpq.mcp.content import prompt_text, resource_bytes
+from jpq.mcp.content import resource_bytes
 from jpq.mcp.servers import RunningServer
 from jpq.mcp.settings import ServerSettings, configured_servers
 from jpq.render.lines import PREFIX, one_line
@@ -27,13 +27,6 @@ def read_resource(uri: str, env: Environment, config: Config) -> List[Tuple[str,
         contents = server.client().read_resource(address)
     read = ((str(each.get("uri") or address), resource_bytes(each)) for each in contents)
     return [(name, data) for name, data in read if data is not None]
-
-
-def read_prompt(name: str, params: Mapping[str, str], env: Environment, config: Config) -> str:
-    """The prompt ``NAME/PROMPT`` of a server as text. Raises JpqError."""
-    server_name, prompt = name_and_rest(name, "NAME/PROMPT")
-    with one_server(server_name, env, config) as server:
-        return prompt_text(server.client().get_prompt(prompt, params))
 
 
 @contextlib.contextmanager
@@ -82,7 +75,7 @@ def server_settings(name: str, config: Config) -> ServerSettings:
 def unknown(what: str, name: str, known: Sequence[str]) -> UsageError:
     """That there is no ``name``, and what there is."""
     close = nearest_of(name, known)
-    there_are = f"There are: {', '.join(known)}." if known else "None is configured."
+    there_are = f"There are: {', '.join(known)}." if known else "There is none."
     return UsageError(
         f"There is no {what} {name!r}.", hint=f"Did you mean {close}?" if close else there_are
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from typing import Any, Callable, List, Mapping, Optional
+from typing import Any, Callable, List, Mapping, Optional, Sequence
 
 from jpq.cli.environment import Environment
 from jpq.conversation.event import ConfigDelta, Draft
@@ -65,9 +65,10 @@ def following(
     args: argparse.Namespace,
     journal: Journal,
     chosen: Mapping[str, Any],
-    question: Draft,
+    questions: Sequence[Draft],
 ) -> List[Draft]:
-    """What is added to a conversation that goes on: new settings and the question."""
+    """What is added to a conversation that goes on: new settings and the question, which a
+    template may have begun with more."""
     if args.retry:
         _check_retry(journal)
     own = journal.stream.config()
@@ -76,9 +77,9 @@ def following(
     if args.edit:
         return [
             *requests,
-            *_rare("cli.conversation_edit").in_place_of_last(journal.stream, question),
+            *_rare("cli.conversation_edit").in_place_of_last(journal.stream, questions[-1]),
         ]
-    return requests if args.retry else [*requests, question]
+    return requests if args.retry else [*requests, *questions]
 
 
 def _check_retry(journal: Journal) -> None:

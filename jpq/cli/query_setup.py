@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
 
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
@@ -39,7 +39,6 @@ class Query(NamedTuple):
     toolset: Toolset
     interactive: bool
     servers: Any = None  # the MCP servers of its tools, to be closed
-    wanted: Any = None  # what the answer must be (jpq.cli.query_demand.Wanted)
 
 
 class NoModelError(ConfigError):
@@ -75,15 +74,16 @@ def prepare(
     for warning in config.warnings:
         teller(args, env)(warning)
     limit(config["request.total_timeout_s"])
-    wanted = _wanted(args, env, saved)
     if config["model"] is None:
         raise NoModelError()
     # All that can be found wrong is, before anybody types a question that would be lost.
-    model, provider = _opened_provider(args, env, config, wanted, secrets.add)
+    model = parse_model(config["model"], config.table("aliases"))
+    base_url = args.base_url or config.option(f"providers.{model.provider}.base_url") or ""
+    provider = open_provider(model, config, env.paths, env.environ, secrets.add, base_url)
     servers = begin_servers(args, env, config, asks)
     try:
         toolset = offered_toolset(args, config, env.cwd, known=servers is None)
-        attached = {**_attached(args, env, config, model), **(wanted.metadata if wanted else {})}
+        attached = _attached(args, env, config, model)
         if args.edit and saved is not None and not args.words:
             prompt = _rare("cli.conversation_edit").edit_last(saved, env, asks)
         else:
@@ -93,18 +93,15 @@ def prepare(
             toolset = offered_toolset(args, config, env.cwd, servers.tools(provider, model))
         if toolset.tools:
             provider = _rare("provider.tool_names").RenamedTools(provider)
-        question = Draft(ChatRequest(prompt), attached)
+        questions = _questions(prompt, attached, template)
         if saved is None:
-            title = prompt or ", ".join(each["name"] for each in attached["attachments"])
-            journal = create(args, env, library, model, chosen, title)
-            return Query(
-                config, model, provider, journal, [question], toolset, asks, servers, wanted
-            )
+            journal = create(args, env, library, model, chosen, _title(questions[-1]))
+            return Query(config, model, provider, journal, questions, toolset, asks, servers)
         journal = going_on(
             args, library, saved, config["conversation.lock_wait_s"], teller(args, env)
         )
         try:
-            requests = following(args, journal, chosen, question)
+            requests = following(args, journal, chosen, questions)
         except BaseException:
             journal.close()
             raise
@@ -112,7 +109,20 @@ def prepare(
         if servers is not None:
             servers.close()
         raise
-    return Query(config, model, provider, journal, requests, toolset, asks, servers, wanted)
+    return Query(config, model, provider, journal, requests, toolset, asks, servers)
+
+
+def _questions(prompt: str, metadata: Mapping[str, Any], template: Any) -> List[Draft]:
+    """The question, after what a template begins the conversation with."""
+    question = Draft(ChatRequest(prompt), metadata)
+    return [question] if template is None else list(template.questions(question))
+
+
+def _title(question: Draft) -> str:
+    """What a conversation is called that begins with ``question``."""
+    assert isinstance(question.event, ChatRequest)
+    attached = question.metadata.get("attachments", ())
+    return question.event.content or ", ".join(each["name"] for each in attached)
 
 
 def begin_servers(args: argparse.Namespace, env: Environment, config: Config, asks: bool) -> Any:
@@ -122,29 +132,6 @@ def begin_servers(args: argparse.Namespace, env: Environment, config: Config, as
     # Of no use to most queries.
     module = importlib.import_module("jpq.cli.query_mcp")
     return module.begin_servers(env, config, asks=asks, tell=teller(args, env))
-
-
-def _opened_provider(
-    args: argparse.Namespace,
-    env: Environment,
-    config: Config,
-    wanted: Any,
-    learn_key: Callable[[str], None],
-) -> Tuple[ModelRef, Provider]:
-    model = parse_model(config["model"], config.table("aliases"))
-    base_url = args.base_url or config.option(f"providers.{model.provider}.base_url") or ""
-    opens = _rare("cli.dry_run").open_dry if args.dry_run else open_provider
-    provider: Provider = opens(model, config, env.paths, env.environ, learn_key, base_url)
-    return model, provider if wanted is None else wanted.told(provider, model, config, env)
-
-
-def _wanted(args: argparse.Namespace, env: Environment, saved: Any) -> Any:
-    """What the answer must be, where anything was asked for."""
-    turn = saved.stream.last_turn() if saved and (args.retry or args.edit) else None
-    stored = turn.entries[0].metadata.get("schema") if turn else None
-    if not (args.schema or args.schema_multi or stored) and args.extract is None:
-        return None
-    return _rare("cli.query_demand").find_wanted(args, env, stored)
 
 
 def get_ready(

@@ -12,6 +12,7 @@ from jpq.config.load import Config
 from jpq.config.nested import join_name, leaves
 from jpq.config.sources import Source
 from jpq.config.template import Template, beside, read_template
+from jpq.conversation.event import Draft
 from jpq.errors import UsageError
 
 MCP = "mcp:"
@@ -65,6 +66,10 @@ class UsedTemplate:
         own = " ".join(word for word in words if word != "-")
         first = f"{prompt}\n\n{own}" if own.strip() else prompt
         return gather([first, *(word for word in words if word == "-")], True)
+
+    def questions(self, question: Draft) -> List[Draft]:
+        """What the conversation gets for ``question``: that."""
+        return [question]
 
 
 def open_template(args: argparse.Namespace, env: Environment, tell: Callable[[str], None]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import Any, Callable, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Iterable, Iterator, Optional, Tuple
 
 from jpq.mcp.protocol import Json, table, text_of
 
@@ -67,23 +67,15 @@ def resource_bytes(resource: Json) -> Any:
     return decoded(resource.get("blob"))
 
 
-def message_texts(messages: Any, say: Say = part_text) -> List[Tuple[str, str]]:
+def message_texts(messages: Any, say: Say = part_text) -> Iterator[Tuple[str, str]]:
     """The role, ``user`` or ``assistant``, and the text of each message that says something."""
-    said = []
     for message in map(table, _items(messages)):
         role = "assistant" if message.get("role") == "assistant" else "user"
         content = message.get("content")
         parts = content if isinstance(content, list) else [content]
         text = "\n\n".join(filter(str.strip, map(say, parts)))
         if text:
-            said.append((role, text))
-    return said
-
-
-def prompt_text(prompt: Json) -> str:
-    """The messages of a prompt as one text; those of others than the user are marked."""
-    said = message_texts(prompt.get("messages"))
-    return "\n\n".join(text if role == "user" else f"[{role}]\n{text}" for role, text in said)
+            yield role, text
 
 
 def progress_text(params: Json) -> str:

@@ -117,11 +117,24 @@ def result_of(id: Any, method: str, params: Dict[str, Any]) -> Dict[str, Any]:
         return page
     if method == "resources/read":
         return {"contents": [{"uri": params["uri"], "text": "the resource"}]}
+    if method == "prompts/list":
+        city = {"name": "city", "required": True}
+        shared = {"description": "What to see\nthere", "arguments": [city, {"name": "lang"}]}
+        return {"prompts": [{"name": name, **shared} for name in ("p", "talk")]}
     if method == "prompts/get":
-        content = {"type": "text", "text": json.dumps(params["arguments"])}
-        return {"messages": [{"role": "user", "content": content}]}
+        told = {"type": "text", "text": json.dumps(params["arguments"])}
+        image = {"type": "image", "data": PICTURE, "mimeType": "image/png"}
+        messages = [("user", told), ("assistant", told), ("user", image)]
+        kept = messages[:1] if params["name"] == "p" else messages
+        return {"messages": [{"role": role, "content": content} for role, content in kept]}
+    if method == "resources/list":
+        return {"resources": [{"uri": "a:b", "name": "b", "title": "The b"}]}
+    if method == "resources/templates/list":
+        return {"resourceTemplates": [{"uriTemplate": "a:{city}", "name": "any"}]}
     if method == "completion/complete":
-        return {"completion": {"values": ["paris", "parma"]}}
+        ref, begins = params["ref"], params["argument"]["value"]
+        values = ["paris", "parma", ref.get("name") or ref["uri"]]
+        return {"completion": {"values": [each for each in values if each.startswith(begins)]}}
     if method in ("ping", "logging/setLevel"):
         return {}
     raise LookupError(method)
@@ -129,6 +142,7 @@ def result_of(id: Any, method: str, params: Dict[str, Any]) -> Dict[str, Any]:
 
 def greeting(method: str, params: Dict[str, Any]) -> Dict[str, Any]:
     capabilities = {"tools": {"listChanged": True}, "logging": {}}
+    capabilities.update(prompts={}, resources={}, completions={})
     info = {"name": "test", "version": "1"}
     if method == "server/discover" and "modern" in FAULTS:
         return {"supportedVersions": [VERSION], "capabilities": capabilities, "serverInfo": info}

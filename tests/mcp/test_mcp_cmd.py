@@ -47,6 +47,13 @@ def test_check_tells_what_a_server_says() -> None:
     configure()
     ran = jpq("mcp", "check", "x")
     assert ran.code == 0 and "test 1, MCP 2026-07-28" in ran.text
+    lines = ran.text.splitlines()
+    assert "x/echo" in lines
+    assert "--template mcp:x/p -p city= -p lang=  What to see" in lines
+    assert lines[-2:] == ["-a mcp://x/a:b  The b", "-a mcp://x/a:{city}"]
+    row = json.loads(jpq("mcp", "check", "x", "--format", "json").text)
+    assert [prompt["name"] for prompt in row["prompts"]] == ["p", "talk"]
+    assert (len(row["resources"]), len(row["resource_templates"])) == (1, 1)
     jpq("mcp", "check", "y").failed_with(2, "There is no MCP server 'y'", "There are: x.")
 
 
@@ -63,6 +70,19 @@ def test_call_read_and_prompt() -> None:
     jpq("mcp", "call", "x/nothing").failed_with(2, "There is no tool 'x/nothing'")
     assert jpq("mcp", "read", "mcp://x/a:b").text == "the resource"
     assert json.loads(jpq("mcp", "prompt", "x/p", "-p", "city=Oslo").text) == {"city": "Oslo"}
+    told = jpq("mcp", "prompt", "x/talk", "-p", "city=Oslo").text
+    assert told.split("\n\n")[1:] == [
+        '[assistant]\n{"city": "Oslo"}',
+        "[image-1.png: image/png, 16 bytes]\n",
+    ]
+
+
+def test_complete_prints_what_an_argument_may_be() -> None:
+    configure()
+    assert jpq("mcp", "complete", "x/p", "city").text == "paris\nparma\np\n"
+    assert jpq("mcp", "complete", "x/p", "city", "par").text == "paris\nparma\n"
+    assert jpq("mcp", "complete", "mcp://x/a:{city}", "city", "a").text == "a:{city}\n"
+    jpq("mcp", "complete", "x", "city").failed_with(2, "'x' is not NAME/PROMPT")
 
 
 def test_a_server_sees_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jpq.errors import BadInputError
 from jpq.mcp import protocol
-from jpq.mcp.content import part_text, progress_text, prompt_text, result_text
+from jpq.mcp.content import message_texts, part_text, progress_text, result_text
 from jpq.mcp.elicitation import fields_of, parsed
 from jpq.mcp.foreign import read_foreign
 from jpq.mcp.headers import header_parameters, header_value, request_headers
@@ -153,14 +153,17 @@ def test_structured_content_is_told_once() -> None:
     assert result_text({"structuredContent": [1]}) == ("[1]", False)
 
 
-def test_progress_and_prompts_as_text() -> None:
+def test_progress_and_messages_as_text() -> None:
     assert progress_text({"progress": 2, "total": 4, "message": "half"}) == "2/4 half"
     assert progress_text({"progress": 0.5}) == "0.5"
     messages = [
         {"role": "user", "content": {"type": "text", "text": "Q"}},
         {"role": "assistant", "content": {"type": "text", "text": "A"}},
     ]
-    assert prompt_text({"messages": messages}) == "Q\n\n[assistant]\nA"
+    odd = [*messages, {"role": "user", "content": {"type": "text", "text": " "}}, 7]
+    told = list(message_texts(odd))
+    assert told[:2] == [("user", "Q"), ("assistant", "A")]
+    assert told[2][1].startswith("[a part of the unknown kind") and len(told) == 3
 
 
 FORM = {
