@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
@@ -39,6 +39,7 @@ class Query(NamedTuple):
     toolset: Toolset
     interactive: bool
     servers: Any = None  # the MCP servers of its tools, to be closed
+    wanted: Any = None  # what the answer must be (jpq.cli.query_demand.Wanted)
 
 
 class NoModelError(ConfigError):
@@ -74,16 +75,15 @@ def prepare(
     for warning in config.warnings:
         teller(args, env)(warning)
     limit(config["request.total_timeout_s"])
+    wanted = _wanted(args, env, saved)
     if config["model"] is None:
         raise NoModelError()
     # All that can be found wrong is, before anybody types a question that would be lost.
-    model = parse_model(config["model"], config.table("aliases"))
-    base_url = args.base_url or config.option(f"providers.{model.provider}.base_url") or ""
-    provider = open_provider(model, config, env.paths, env.environ, secrets.add, base_url)
+    model, provider = _opened_provider(args, env, config, wanted, secrets.add)
     servers = begin_servers(args, env, config, asks)
     try:
         toolset = offered_toolset(args, config, env.cwd, known=servers is None)
-        attached = _attached(args, env, config, model)
+        attached = {**_attached(args, env, config, model), **(wanted.metadata if wanted else {})}
         if args.edit and saved is not None and not args.words:
             prompt = _rare("cli.conversation_edit").edit_last(saved, env, asks)
         else:
@@ -96,7 +96,9 @@ def prepare(
         questions = _questions(prompt, attached, template)
         if saved is None:
             journal = create(args, env, library, model, chosen, _title(questions[-1]))
-            return Query(config, model, provider, journal, questions, toolset, asks, servers)
+            return Query(
+                config, model, provider, journal, questions, toolset, asks, servers, wanted
+            )
         journal = going_on(
             args, library, saved, config["conversation.lock_wait_s"], teller(args, env)
         )
@@ -109,7 +111,7 @@ def prepare(
         if servers is not None:
             servers.close()
         raise
-    return Query(config, model, provider, journal, requests, toolset, asks, servers)
+    return Query(config, model, provider, journal, requests, toolset, asks, servers, wanted)
 
 
 def _questions(prompt: str, metadata: Mapping[str, Any], template: Any) -> List[Draft]:
@@ -132,6 +134,29 @@ def begin_servers(args: argparse.Namespace, env: Environment, config: Config, as
     # Of no use to most queries.
     module = importlib.import_module("jpq.cli.query_mcp")
     return module.begin_servers(env, config, asks=asks, tell=teller(args, env))
+
+
+def _opened_provider(
+    args: argparse.Namespace,
+    env: Environment,
+    config: Config,
+    wanted: Any,
+    learn_key: Callable[[str], None],
+) -> Tuple[ModelRef, Provider]:
+    model = parse_model(config["model"], config.table("aliases"))
+    base_url = args.base_url or config.option(f"providers.{model.provider}.base_url") or ""
+    opens = _rare("cli.dry_run").open_dry if args.dry_run else open_provider
+    provider: Provider = opens(model, config, env.paths, env.environ, learn_key, base_url)
+    return model, provider if wanted is None else wanted.told(provider, model, config, env)
+
+
+def _wanted(args: argparse.Namespace, env: Environment, saved: Any) -> Any:
+    """What the answer must be, where anything was asked for."""
+    turn = saved.stream.last_turn() if saved and (args.retry or args.edit) else None
+    stored = turn.entries[0].metadata.get("schema") if turn else None
+    if not (args.schema or args.schema_multi or stored) and args.extract is None:
+        return None
+    return _rare("cli.query_demand").find_wanted(args, env, stored)
 
 
 def get_ready(
