@@ -12,6 +12,9 @@ from jpq.provider.wire_reply import not_json
 from jpq.wire.message import Message
 
 _DONE = "[DONE]"
+# json.loads looks for white space on both sides in a way that takes a fifth of its time.
+_DECODER = json.JSONDecoder()
+_SPACE = " \t\r\n"
 
 
 class JsonDecoder(abc.ABC):
@@ -32,9 +35,12 @@ class JsonDecoder(abc.ABC):
             return iter(())
         if self._malformed:
             raise not_json(self._malformed, self._where)
+        text = message.data.strip(_SPACE)
         try:
-            value = json.loads(message.data)
+            value, end = _DECODER.raw_decode(text)
         except (ValueError, RecursionError):
+            return self._no_json(message)
+        if end < len(text):
             return self._no_json(message)
         if isinstance(value, dict):
             return self._object(value, message.event)

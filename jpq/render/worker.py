@@ -165,7 +165,7 @@ class Renderer:
     def _round(self) -> bool:
         """Draw what is queued, write it, wait for more; False after the last item."""
         try:
-            item = self._queue.get(timeout=self._tick_and_write())
+            item = self._queue.get(timeout=self._write_and_tick())
         except queue.Empty:
             return True
         for _ in range(_BATCH - 1):
@@ -201,7 +201,8 @@ class Renderer:
         if barrier.resume is not None:
             barrier.resume.wait()
 
-    def _tick_and_write(self) -> Optional[float]:
+    def _write_and_tick(self) -> Optional[float]:
+        self._write()  # what moves can wait, the text cannot
         wait: Optional[float] = self._guarded(self._view.tick)
         self._write()
         return None if wait is None else max(0.0, wait)  # no queue waits for less

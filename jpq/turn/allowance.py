@@ -89,7 +89,7 @@ class Allowance:
 
     def sequel(
         self, reached: ending.Ending, stop_reason: Optional[str], tally: Tally
-    ) -> Optional[Trigger]:
+    ) -> Optional[str]:
         """Why another request is sent after an answer without calls, which ended as ``reached``:
         it was a pause, or the answer is empty, or not as demanded. None: no other is sent."""
         if self.spent(tally):

@@ -11,7 +11,7 @@ from jpq.events.parts import STOP, TOOL_CALLS
 from jpq.events.turn import ToolResult, TurnEvent
 from jpq.store.journal import Journal
 from jpq.turn.calls import CallRound, Settle, cut_answers, earlier_calls
-from jpq.turn.coordinator import Act, Answer, Phase, TurnCoordinator
+from jpq.turn.coordinator import Answer, Phase, TurnCoordinator
 from jpq.turn.saving import Saving
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class CallPhase:
         coordinator: TurnCoordinator,
         open_round: Callable[[Settle], CallRound],
         show: Callable[[TurnEvent], None],
-        follow: Callable[[Sequence[Act]], None],
+        follow: Callable[[Sequence[str]], None],
         disturbed: Callable[[Any], bool],
     ) -> None:
         self._journal = journal

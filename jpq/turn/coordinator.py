@@ -8,13 +8,14 @@ AssertionError without changing anything.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Dict, List, Optional, Tuple
 
 from jpq.named import NamedTuple
 
 
-class Phase(Enum):
+# These three hold plain words: an Enum's members are hashed by code in Python, for each batch of
+# events, and making three Enums took a question 4 million instructions.
+class Phase:
     """Where a turn is."""
 
     IDLE = "idle"
@@ -28,7 +29,7 @@ class Phase(Enum):
     ABORTED = "aborted"
 
 
-class Trigger(Enum):
+class Trigger:
     """What can happen to a turn."""
 
     START = "start"
@@ -55,7 +56,7 @@ class Trigger(Enum):
     RESTART = "restart"
 
 
-class Act(Enum):
+class Act:
     """What the loop is asked to do."""
 
     SEND = "send the request"
@@ -80,14 +81,14 @@ class Move(NamedTuple):
     where the move makes sense above one phase alone.
     """
 
-    to: Optional[Phase]
-    acts: Tuple[Act, ...] = ()
-    only: Optional[Phase] = None
+    to: Optional[str]
+    acts: Tuple[str, ...] = ()
+    only: Optional[str] = None
 
 
 _P, _T, _A = Phase, Trigger, Act
 
-TRANSITIONS: Dict[Tuple[Phase, Trigger], Move] = {
+TRANSITIONS: Dict[Tuple[str, str], Move] = {
     (_P.IDLE, _T.START): Move(_P.STREAMING, (_A.SEND,)),
     (_P.STREAMING, _T.RECEIVED): Move(_P.STREAMING, (_A.SHOW,)),
     (_P.STREAMING, _T.FINISHED): Move(_P.EVALUATING, (_A.COMMIT_CYCLE,)),
@@ -167,12 +168,12 @@ class TurnCoordinator:
         """Ids of the calls that have no answer yet, in request order."""
         return tuple(id for id in self._calls if id not in self._answers)
 
-    def may(self, trigger: Trigger) -> bool:
+    def may(self, trigger: str) -> bool:
         """Whether ``trigger`` can happen now."""
         move = TRANSITIONS.get((self.phase, trigger))
         return move is not None and move.only in (None, self._below)
 
-    def handle(self, trigger: Trigger) -> Tuple[Act, ...]:
+    def handle(self, trigger: str) -> Tuple[str, ...]:
         """Move, and return what to do, in order."""
         assert self.may(trigger), f"{trigger} cannot happen while {self.phase}"
         move = TRANSITIONS[self.phase, trigger]
@@ -185,12 +186,12 @@ class TurnCoordinator:
             return self.handle(Trigger.ALL_ANSWERED)  # the last answer came behind the menu
         return move.acts
 
-    def evaluate(self, calls: Tuple[str, ...]) -> Tuple[Act, ...]:
+    def evaluate(self, calls: Tuple[str, ...]) -> Tuple[str, ...]:
         """Decide after a finished cycle that asked for ``calls``."""
         self._calls, self._answers = calls, {}
         return self.handle(Trigger.CALLS if calls else Trigger.NO_CALLS)
 
-    def answer(self, answer: Answer) -> Tuple[Act, ...]:
+    def answer(self, answer: Answer) -> Tuple[str, ...]:
         """Take the answer to a call; one that is not waited for is dropped."""
         if answer.id not in self.waiting_for:
             return ()

@@ -33,7 +33,7 @@ class Decision(NamedTuple):
     for the next attempt now. ``item`` is what ends the turn where nobody chose to.
     """
 
-    trigger: Trigger
+    trigger: str
     words: str = ""
     calls: Tuple[str, ...] = ()
     hurry: bool = False

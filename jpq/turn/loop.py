@@ -87,7 +87,7 @@ class TurnLoop:
         self._cycle = ResilientCycle(inbox, self, settings.times, settings.limits)
         self._fold = CycleFold(self._origin)
         self._narrator = Narrator(show)
-        self._todo: Deque[Act] = deque()
+        self._todo: Deque[str] = deque()
         self._tally = Tally()
         self._continues = False
         retries = settings.limits.max_attempts > 1
@@ -117,7 +117,7 @@ class TurnLoop:
         assert self._ending is not None
         return self._tally.outcome(self._ending, self._signum, self._settings.demand)
 
-    def _move(self, trigger: Trigger) -> None:
+    def _move(self, trigger: str) -> None:
         self._todo.extend(self._coordinator.handle(trigger))
 
     # -- one cycle ---------------------------------------------------------------------

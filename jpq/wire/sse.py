@@ -31,6 +31,9 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Patterns are compiled when they are first used, which most runs never do.
 _ERROR_LINE = rb"(?m)^error:(.*)$"
 _BARE_JSON = rb"(?m)^[{\[].*(?:\n.+)*"
+# How a line begins that one of them may find.
+_ODD = (b"error:", b"{", b"[")
+_ODD_LINES = tuple(b"\n" + start for start in _ODD)
 
 
 def messages(chunks: Iterable[bytes]) -> Iterator[Message]:
@@ -106,10 +109,11 @@ def _parseable(block: bytes) -> bytes:
         block.decode()
     except UnicodeDecodeError:
         block = block.decode("utf-8", "replace").encode()
-    # One look for each, as this runs for every event of every stream.
-    if b"\nerror:" in block or block.startswith(b"error:"):
+    # This runs for every event of every stream, and most are one line, where a look at its
+    # beginning will do.
+    inner = b"\n" in block[:-2] and any(start in block for start in _ODD_LINES)
+    if inner or block.startswith(_ODD):
         block = re.sub(_ERROR_LINE, rb"\n\nevent: error\ndata:\1\n\n", block)
-    if b"\n{" in block or b"\n[" in block or block.startswith((b"{", b"[")):
         block = re.sub(_BARE_JSON, _as_event, block)
     return block
 

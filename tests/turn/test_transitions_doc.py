@@ -14,10 +14,10 @@ def table() -> str:
     """The transitions as a Markdown table, in the order of the code."""
     lines = ["| from | when | to | what is done |", "| --- | --- | --- | --- |"]
     for (phase, trigger), move in TRANSITIONS.items():
-        above = f" (above {move.only.value})" if move.only else ""
-        to = move.to.value if move.to else "the phase it interrupted"
-        done = ", then ".join(act.value for act in move.acts)
-        lines.append(f"| {phase.value}{above} | {trigger.value} | {to} | {done} |")
+        above = f" (above {move.only})" if move.only else ""
+        to = move.to or "the phase it interrupted"
+        done = ", then ".join(move.acts)
+        lines.append(f"| {phase}{above} | {trigger} | {to} | {done} |")
     return "\n".join(lines) + "\n"
 
 
