@@ -23,6 +23,7 @@ _TITLES = {
     "request": "Requests",
     "input": "Input",
     "conversation": "Conversations",
+    "context_windows": "Conversations",
     "tools": "Tools",
     "mcp": "MCP servers",
     "style": "What it looks like",

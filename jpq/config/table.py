@@ -123,6 +123,9 @@ ROWS: Tuple[Row, ...] = (
     Row("conversation.compact_at", NUMBER, None, unit="tokens or share", bound=POSITIVE,
         help="Offer to compact a conversation that is longer. Up to 1: that share of the model's "
              "context window, where it is known."),
+    Row("context_windows.*", INTEGER, None, unit="tokens", bound=POSITIVE,
+        help="How long a conversation a model can take, where its provider does not tell it. NAME "
+             "is `PROVIDER/MODEL`, or `PROVIDER/*` for all of them."),
     # Tools
     Row("tools.workers", INTEGER, 8, bound=POSITIVE,
         help="How many tools run at the same time."),

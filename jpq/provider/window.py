@@ -17,9 +17,13 @@ def context_window(
 ) -> Optional[int]:
     """The context window of ``model`` in tokens, or None.
 
-    It is known for a model of jpq's own, and for one in the list that ``jpq models ls
-    --remote`` kept last, if its provider tells it.
+    It is known where the configuration tells it, for a model of jpq's own, and for one in the
+    list that ``jpq models ls --remote`` kept last, if its provider tells it.
     """
+    configured = config.table("context_windows")
+    for name in (str(model), f"{model.provider}/*"):
+        if name in configured:
+            return int(configured[name])
     try:
         if model.provider == "local":
             return find_weights(model.model).context

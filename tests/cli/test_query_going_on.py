@@ -175,6 +175,19 @@ def test_the_limit_may_be_a_share_of_the_context_window(home: Home) -> None:
     assert "conversation.compact_at is 0.5 of the model's 500" in line
 
 
+def test_a_context_window_may_be_configured(home: Home) -> None:
+    """For a model, which counts first, or for all models of a provider."""
+    with Server(*([answer("A1 " * 200)] * 3)) as server:
+        options = [*model_at(server), "--set", "conversation.compact_at=0.5"]
+        every = ["--set", 'context_windows."custom/*"=500']
+        home.run(*options, "q1")
+        _keep_window(home, server, 100_000)
+        (line,) = home.run(*options, *every, "-c", "q2").told
+        one = ["--set", 'context_windows."custom/test"=100_000']
+        assert home.run(*options, *every, *one, "-c", "q3").told == []
+    assert "conversation.compact_at is 0.5 of the model's 500" in line
+
+
 def _keep_window(home: Home, server: Server, tokens: int) -> None:
     row = resolve("custom", {"base_url": server.url}, home.environ)
     keep(os.path.join(home.environ["JPQ_HOME"], "cache"), row, [RemoteModel("test", tokens)], 0.0)
