@@ -12,10 +12,11 @@ from jpq.conversation.event import (
     Drafts,
     ToolCall,
     ToolResponse,
+    TurnEnd,
 )
 from jpq.conversation.sanitize import CUT_CALL
 from jpq.conversation.thread import Origin
-from jpq.events.parts import StreamEvent
+from jpq.events.parts import CONTENT_FILTER, LENGTH, REFUSAL, STOP, StreamEvent
 from jpq.events.transcript import (
     Block,
     ChatResponse,
@@ -24,6 +25,14 @@ from jpq.events.transcript import (
     ToolCallBlock,
     Transcript,
 )
+
+# The status of a turn whose last answer the provider ended so.
+_STATUS = {
+    STOP: "complete",
+    LENGTH: "limited",
+    REFUSAL: "refused",
+    CONTENT_FILTER: "filtered",
+}
 
 
 class CycleFold:
@@ -64,6 +73,15 @@ class CycleFold:
             drafts[-1] = Draft(event, {**metadata, "partial": True})
         calls = [block.call for block in kept if isinstance(block, ToolCallBlock)]
         return drafts + [Draft(ToolResponse(call.id, CUT_CALL, is_error=True)) for call in calls]
+
+    def turn_end(self) -> Optional[TurnEnd]:
+        """The end of a turn that died after the provider had ended its answer; None where
+        something is left to do. What the turn took is not known here."""
+        response = self.response()
+        status = _STATUS.get(response.stop_reason)
+        if status is None or response.tool_calls or not response.text.strip():
+            return None
+        return TurnEnd(status, response.stop_reason, {}, response.model)
 
     def _draft(self, block: Block) -> Draft:
         metadata: Dict[str, Any] = {}

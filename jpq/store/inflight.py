@@ -121,7 +121,8 @@ def decode_event(value: List[Any]) -> Optional[StreamEvent]:
 
 
 class Recovery(NamedTuple):
-    """What ``inflight.jsonl`` holds beyond ``events.jsonl``: whole entries, then partial ones.
+    """What ``inflight.jsonl`` holds beyond ``events.jsonl``: whole entries, then partial ones,
+    and the turn's end if the provider had said that the answer ends there.
 
     ``foreign`` says that there is something else in it, of a version that knows more.
     """
@@ -143,7 +144,8 @@ def recover(data: bytes, stored: Sequence[Entry]) -> Recovery:
     Lines that cannot be read are passed over: only a line that was being written when
     the process died can be one.
     """
-    cycles: List[_Cycle] = []
+    cycles: List[_Cycle] = []  # that no commit follows
+    last = _Cycle(None, None)
     committed: List[Entry] = []
     foreign = False
     for line in data.split(b"\n"):
@@ -151,15 +153,16 @@ def recover(data: bytes, stored: Sequence[Entry]) -> Recovery:
         if isinstance(value, list):
             event = decode_event(value)
             if event is not None:
-                cycles = cycles or [_Cycle(None, None)]
-                cycles[-1].fold.feed(event)
+                cycles = cycles or [last]
+                last.fold.feed(event)
             else:
                 foreign = True
         elif isinstance(value, dict) and isinstance(value.get("commit"), list):
             committed.extend(_committed(line))
             cycles = []
         elif isinstance(value, dict) and "after" in value:
-            cycles.append(_Cycle(value["after"], _origin(value)))
+            last = _Cycle(value["after"], _origin(value))
+            cycles.append(last)
         elif value is not None:
             foreign = True
     known = {entry.event_id for entry in stored}
@@ -170,7 +173,7 @@ def recover(data: bytes, stored: Sequence[Entry]) -> Recovery:
             missing.append(entry)
     everything = [*stored, *missing]
     drafts = [draft for cycle in cycles for draft in _uncommitted(cycle, everything)]
-    return Recovery(missing, drafts, foreign)
+    return Recovery(missing, drafts + _end_of_turn(last, everything), foreign)
 
 
 def _committed(line: bytes) -> List[Entry]:
@@ -190,12 +193,7 @@ def _uncommitted(cycle: _Cycle, entries: Sequence[Entry]) -> Drafts:
     A full disk can keep the commit line from being written and yet let entries through.
     """
     drafts = cycle.fold.drafts()
-    position = next(
-        (i for i in range(len(entries) - 1, -1, -1) if entries[i].event_id == cycle.after), None
-    )
-    if position is None and cycle.after is not None:
-        return drafts
-    later = [entry.event for entry in entries[0 if position is None else position + 1 :]]
+    later = [entry.event for entry in _following(cycle, entries)]
     left: List[Draft] = []
     for draft in drafts:
         if draft.event in later:
@@ -203,6 +201,26 @@ def _uncommitted(cycle: _Cycle, entries: Sequence[Entry]) -> Drafts:
         else:
             left.append(draft)
     return left
+
+
+def _end_of_turn(cycle: _Cycle, entries: Sequence[Entry]) -> Drafts:
+    """The end of the turn whose last cycle this is, unless something came after the cycle."""
+    end = cycle.fold.turn_end()
+    if end is None or cycle.after is None:
+        return []
+    said = [draft.event for draft in cycle.fold.drafts()]
+    over = any(entry.event not in said for entry in _following(cycle, entries))
+    return [] if over else [Draft(end)]
+
+
+def _following(cycle: _Cycle, entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The entries after the one that the cycle follows; none where that is not there."""
+    if cycle.after is None:
+        return entries
+    for position in range(len(entries) - 1, -1, -1):
+        if entries[position].event_id == cycle.after:
+            return entries[position + 1 :]
+    return ()
 
 
 def _origin(header: Dict[str, Any]) -> Optional[Origin]:

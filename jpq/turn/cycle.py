@@ -13,7 +13,7 @@ from jpq.named import NamedTuple
 from jpq.provider.base import Exchange
 from jpq.turn.headway import Headway
 from jpq.turn.inbox import Inbox
-from jpq.turn.reading import Arrived, ReaderEnded, read
+from jpq.turn.reading import Arrived, ReaderEnded, cut, read, stalled
 
 # A reader that is still connecting cannot be woken; it is left behind as a daemon and its
 # later items carry an attempt number that nobody waits for.
@@ -98,6 +98,7 @@ class ResilientCycle:
         self._clock = inbox.clock
         self._sleep = sleep
         self._attempt = 0
+        self._exchange: Optional[Exchange] = None
         # Of the running attempt: how the provider ended it, and that its reader is done.
         self._finished: Optional[Finished] = None
         self._end: Optional[ReaderEnded] = None
@@ -164,7 +165,7 @@ class ResilientCycle:
         self._attempt += 1
         self._finished, self._end, self._ended_behind = None, None, False
         self._headway.attempt_begins()
-        exchange = open_exchange()
+        exchange = self._exchange = open_exchange()
         reader = threading.Thread(
             target=read,
             args=(exchange, self._attempt, self._inbox.post),
@@ -175,6 +176,7 @@ class ResilientCycle:
         try:
             self._pump(exchange)
         finally:
+            self._exchange = None
             exchange.abort()
             reader.join(_JOIN_S)
 
@@ -192,7 +194,7 @@ class ResilientCycle:
             else:
                 self._deal_with(item)
         if self._finished is None or self._finished.reason == INTERRUPTED:
-            error = self._end.error or _cut()
+            error = self._end.error or cut()
             self._headway.failed(error)
             if self._ended_behind and isinstance(error, StreamError) and error.retryable:
                 raise _DiedBehindMenu(error)
@@ -200,17 +202,32 @@ class ResilientCycle:
 
     def _last_words(self, exchange: Exchange, idle_s: float) -> ReaderEnded:
         """End a silent exchange; its reader may still say that the answer was whole."""
-        exchange.abort()
-        deadline = self._clock() + _JOIN_S
-        while self._end is None:
-            item = self._take(deadline)
-            if item is None:
-                break
-            self._deal_with(item)
+        for other in self._hear_out(exchange):
+            self._leave_unless_wanted(other)
         said = self._end.error if self._end is not None else None
         if isinstance(said, StreamError) and said.kind is not ErrorKind.CUT:
             return ReaderEnded(self._attempt, said)  # it knew more than that it was ended
-        return ReaderEnded(self._attempt, _stalled(idle_s))
+        return ReaderEnded(self._attempt, stalled(idle_s))
+
+    def _end_if_whole(self) -> List[Any]:
+        """Where only the end of the stream is awaited, end it, as whoever stops it then stops
+        an answer that is whole. What else came in meanwhile."""
+        exchange = self._exchange
+        awaited = exchange is not None and exchange.ending and self._end is None
+        return self._hear_out(exchange) if exchange is not None and awaited else []
+
+    def _hear_out(self, exchange: Exchange) -> List[Any]:
+        """End an exchange and hand on what its reader still has; what else came in meanwhile."""
+        exchange.abort()
+        deadline = self._clock() + _JOIN_S
+        others: List[Any] = []
+        while self._end is None:
+            item = self._inbox.take(deadline)
+            if item is None:
+                break
+            other = self._hand_on(item)
+            others += [] if other is None else [other]
+        return others
 
     def _take(self, deadline: float) -> Any:
         run_deadline = self._times.run_deadline
@@ -218,6 +235,7 @@ class ResilientCycle:
             return self._inbox.take(deadline)
         item = self._inbox.take(run_deadline)
         if item is None:
+            self._end_if_whole()
             raise _out_of_time()
         return item
 
@@ -263,7 +281,7 @@ class ResilientCycle:
             self.waiting = False
 
     def _leave_unless_wanted(self, item: Any) -> None:
-        if not self._audience.disturbed(item):
+        if not all(map(self._audience.disturbed, [item, *self._end_if_whole()])):
             raise CycleLeft
         # The time that the person spent in a menu is no silence.
         self._last_event_at = self._clock()
@@ -273,20 +291,4 @@ def _out_of_time() -> RunTimeoutError:
     return RunTimeoutError(
         "The run took longer than --timeout allows.",
         hint="What arrived is saved. Raise --timeout, or go on with: jpq --retry",
-    )
-
-
-def _stalled(idle_s: float) -> StreamError:
-    return StreamError(
-        ErrorKind.STALLED,
-        f"The server sent nothing for {idle_s:g} seconds.",
-        hint="Try again, or raise request.idle_timeout_s for slow models.",
-    )
-
-
-def _cut() -> StreamError:
-    return StreamError(
-        ErrorKind.CUT,
-        "The answer was cut off: the connection ended without the end of the stream.",
-        hint="What arrived is saved. Go on with: jpq --retry",
     )

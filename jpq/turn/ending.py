@@ -147,6 +147,16 @@ def of_choice(saved: bool) -> Ending:
     return Ending(INTERRUPTED, int(ExitCode.OK if saved else ExitCode.INTERRUPT))
 
 
+def or_whole(ending: Ending) -> Ending:
+    """``ending`` where the answer was whole, and only the end of its stream was waited for.
+
+    Whoever stopped that took nothing from the answer, though a signal still ends the process.
+    """
+    if ending.status == INTERRUPTED:
+        return ending._replace(status=COMPLETE)
+    return Ending(COMPLETE, ExitCode.OK) if ending.exit_code == ExitCode.TIMEOUT else ending
+
+
 def was_stopped(ending: Ending) -> bool:
     """Whether a person or a signal ended the turn, and it was saved. A reader of stdout that
     went away is neither, and told nothing."""

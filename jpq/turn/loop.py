@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Callable, Deque, List, Optional, Sequence
 
 from jpq.conversation.cycle_fold import CycleFold
-from jpq.conversation.event import ChatRequest, Draft, TurnEnd
+from jpq.conversation.event import ChatRequest, Draft
 from jpq.conversation.thread import Origin
 from jpq.errors import JpqError, RunTimeoutError
 from jpq.events.parts import StreamEvent, coalesced
@@ -139,6 +139,7 @@ class TurnLoop:
         self._saving.begin_cycle(self._origin)
         self._narrator.attempt_begins(continues=request.thread.continues)
         self._continues = request.thread.continues
+        self._tally.goes_on_from = seam.open_end(request.thread)
         return seam.joined(self._provider.exchange(request), request.thread)
 
     def received(self, events: List[StreamEvent]) -> None:
@@ -289,10 +290,8 @@ class TurnLoop:
         return False
 
     def _end_turn(self) -> None:
-        assert self._ending is not None
-        tally, status = self._tally, self._ending.status
-        end = TurnEnd(status, tally.finish_reason, tally.usage.to_json(), tally.served)
-        self._saving.commit([Draft(end)])
+        self._ending = self._tally.settled(self._ending, self._settings.demand)
+        self._saving.commit([Draft(self._tally.turn_end(self._ending.status))])
         if self._saving.error is not None and self._ending.exit_code == 0:
             self._ending = self._ending._replace(exit_code=int(self._saving.error.exit_code))
         saved = self._saving.error is None and self._journal.id

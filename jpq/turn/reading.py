@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
+from jpq.errors import ErrorKind, StreamError
 from jpq.events.parts import StreamEvent
 from jpq.named import NamedTuple
 from jpq.provider.base import Exchange
@@ -32,3 +33,21 @@ def read(exchange: Exchange, attempt: int, post: Callable[[Any], None]) -> None:
     except Exception as caught:  # the top of a thread: raised again on the main thread
         error = caught
     post(ReaderEnded(attempt, error))
+
+
+def stalled(idle_s: float) -> StreamError:
+    """The failure of a stream that is open and says nothing."""
+    return StreamError(
+        ErrorKind.STALLED,
+        f"The server sent nothing for {idle_s:g} seconds.",
+        hint="Try again, or raise request.idle_timeout_s for slow models.",
+    )
+
+
+def cut() -> StreamError:
+    """The failure of a stream that ended before the provider had said so."""
+    return StreamError(
+        ErrorKind.CUT,
+        "The answer was cut off: the connection ended without the end of the stream.",
+        hint="What arrived is saved. Go on with: jpq --retry",
+    )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, List, Optional
 
+from jpq.conversation.event import TurnEnd
 from jpq.events.transcript import ChatResponse
 from jpq.events.usage import Usage, total_usage
-from jpq.turn.ending import Ending, TurnOutcome
+from jpq.turn.ending import COMPLETE, Ending, TurnOutcome, of_response, or_whole
 
 if TYPE_CHECKING:
     from jpq.turn.demand import Demand
@@ -17,6 +18,8 @@ class Tally:
 
     def __init__(self) -> None:
         self._texts: List[str] = []
+        self._is_whole = False
+        self.goes_on_from = ""  # the stored text that the attempt goes on with
         self.usages: List[Usage] = []  # of each attempt
         self.served: Optional[str] = None
         self.finish_reason: Optional[str] = None
@@ -31,6 +34,9 @@ class Tally:
         self.usages.append(response.usage)
         self.served = response.model
         self.finish_reason = response.stop_reason
+        may_be_whole = response.is_complete and not response.tool_calls
+        reached = of_response(response, self.last_text) if may_be_whole else None
+        self._is_whole = reached is not None and reached.status == COMPLETE
 
     @property
     def text(self) -> str:
@@ -40,8 +46,9 @@ class Tally:
 
     @property
     def last_text(self) -> str:
-        """The last cycle's answer, with what earlier attempts showed of it."""
-        return self._texts[-1] if self._texts else ""
+        """The last cycle's answer, with what earlier attempts showed of it, or earlier runs."""
+        text = self._texts[-1] if self._texts else ""
+        return text if text.strip() else self.goes_on_from + text
 
     @property
     def usage(self) -> Usage:
@@ -52,6 +59,18 @@ class Tally:
     def last_usage(self) -> Usage:
         """The last attempt's tokens."""
         return self.usages[-1] if self.usages else Usage()
+
+    def settled(self, ending: Optional[Ending], demand: Optional[Demand]) -> Ending:
+        """``ending``, unless that stopped a turn whose answer the provider had called whole.
+
+        An answer of which something is demanded is not whole before it has been judged.
+        """
+        assert ending is not None
+        return or_whole(ending) if self._is_whole and demand is None else ending
+
+    def turn_end(self, status: str) -> TurnEnd:
+        """The turn's end as it is stored."""
+        return TurnEnd(status, self.finish_reason, self.usage.to_json(), self.served)
 
     def outcome(
         self, ending: Ending, signum: Optional[int], demand: Optional[Demand] = None

@@ -7,7 +7,7 @@ from typing import Any, List
 import pytest
 
 from jpq.conversation.entry import encode_entry, parse_json_line
-from jpq.conversation.event import AssistantMessage, ChatRequest, Draft, Entry
+from jpq.conversation.event import AssistantMessage, ChatRequest, Draft, Entry, TurnEnd
 from jpq.conversation.thread import Origin
 from jpq.events.parts import (
     Finished,
@@ -127,3 +127,50 @@ def test_two_cycles_in_one_file() -> None:
     recovered = recover(data, [FIRST])
     assert [entry.event_id for entry in recovered.entries] == ["bbbbbbb"]
     assert recovered.drafts == [Draft(AssistantMessage("Hello"), {"partial": True})]
+
+
+def died(*events: Any) -> bytes:
+    """The file of a process that died after these events came, in answer to ``asked``."""
+    return encode_header("asked01", None) + encode_events(events)
+
+
+ASKED = Entry("asked01", "", ChatRequest("?"))
+TEXT = Part(0, MessageDelta("Hi"))
+
+
+@pytest.mark.parametrize(
+    "reason, status",
+    [("stop", "complete"), ("length", "limited"), ("content_filter", "filtered")],
+)
+def test_a_turn_that_died_after_its_provider_ended_it_has_ended(reason: str, status: str) -> None:
+    recovery = recover(died(TEXT, Finished(reason)), [ASKED])
+    end = TurnEnd(status, reason, {}, None)
+    assert [draft.event for draft in recovery.drafts] == [AssistantMessage("Hi"), end]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [TEXT],
+        [TEXT, Finished("pause_turn")],
+        [Finished("stop")],
+        [TEXT, Part(1, ToolCallRequest("1", "greet", {})), Finished("tool_calls")],
+    ],
+)
+def test_a_turn_that_died_before_it_was_over_has_no_end(events: List[Any]) -> None:
+    drafts = recover(died(*events), [ASKED]).drafts
+    assert not any(isinstance(draft.event, TurnEnd) for draft in drafts)
+
+
+def test_a_turn_gets_one_end_however_often_it_is_recovered() -> None:
+    data = died(TEXT, Finished("stop"))
+    answer = Entry("answer1", "", AssistantMessage("Hi"))
+    end = Entry("theend1", "", TurnEnd("complete", "stop", {}, None))
+    committed = encode_commit([encode_entry(answer)])
+    (only,) = recover(data + committed, [ASKED, answer]).drafts
+    assert only.event == end.event
+    assert recover(data + committed, [ASKED, answer, end]).drafts == []
+    both = encode_commit([encode_entry(answer), encode_entry(end)])
+    found = recover(data + committed + both, [ASKED])
+    assert [entry.event for entry in found.entries] == [answer.event, end.event]
+    assert found.drafts == []

@@ -99,7 +99,7 @@ def test_what_a_killed_process_had_shown_is_there(
     screen = b"".join(shown).replace(b"\n", b"").decode()
 
     def stored(entries: Any) -> str:
-        return "".join(e.event.text for e in entries)
+        return "".join(e.event.text for e in entries if isinstance(e.event, AssistantMessage))
 
     library = Library(folder)
     saved = stored(library.read(id).stream.entries)

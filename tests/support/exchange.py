@@ -9,11 +9,13 @@ from jpq.events.parts import StreamEvent
 from jpq.provider.base import Progress, ProviderRequest
 
 SILENCE = "silence"
+ENDING = "ending"
 WAIT_S = 5.0
 
 
 class FakeExchange:
-    """Yields a script; SILENCE lasts until the exchange is aborted."""
+    """Yields a script; SILENCE lasts until the exchange is aborted, and from ENDING on only the
+    end of the stream is awaited."""
 
     def __init__(self, script: Sequence[Any]) -> None:
         self.ending = False
@@ -24,6 +26,8 @@ class FakeExchange:
         for step in self._script:
             if step is SILENCE:
                 assert self.aborted.wait(WAIT_S)
+            elif step is ENDING:
+                self.ending = True
             elif isinstance(step, BaseException):
                 raise step
             else:

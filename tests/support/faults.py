@@ -233,6 +233,9 @@ class _Turn:
         kept = self._in_order("kept", as_text(self._saved))
         disk = self._fault.strike is _fill_disk
         self._expect(kept >= shown or (disk and "Cannot save" in told), "shown and lost")
+        if kept == WORDS and (code == -signal.SIGTERM or self._moment == COMMIT and not disk):
+            turn = self._saved.stream.last_turn()
+            self._expect(turn is not None and not turn.unfinished, "whole, and yet unfinished")
         then = self._next_turn(kept)
         return Outcome(128 - code if code < 0 else code, shown, kept, then, self._problems)
 

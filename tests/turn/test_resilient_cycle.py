@@ -23,7 +23,7 @@ from jpq.events.usage import Usage
 from jpq.interrupt.signals import Interrupt
 from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
 from jpq.turn.inbox import Inbox
-from tests.support.exchange import SILENCE, WAIT_S, FakeExchange
+from tests.support.exchange import ENDING, SILENCE, WAIT_S, FakeExchange
 
 LIMITS = RetryLimits(3, 0.0, 0.0, 5.0, 60.0)
 HELLO = Part(0, MessageDelta("Hello"))
@@ -231,6 +231,13 @@ def test_the_run_deadline_ends_a_stream() -> None:
     with pytest.raises(RunTimeoutError):
         run.go()
     assert run.audience.events == [HELLO]
+
+
+def test_the_run_deadline_in_the_end_of_a_whole_answer_finds_it_whole() -> None:
+    run = Run([HELLO, ENDING, SILENCE, DONE], run_s=0.05)
+    with pytest.raises(RunTimeoutError):
+        run.go()
+    assert run.audience.events == [HELLO, DONE]
 
 
 def test_the_run_deadline_ends_a_wait() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Sequence
 
 import pytest
 
@@ -66,7 +66,7 @@ from jpq.turn.ending import TurnOutcome
 from jpq.turn.inbox import Inbox
 from jpq.turn.loop import TurnLoop, TurnSettings
 from jpq.turn.tool_phase import ToolPhase
-from tests.support.exchange import SILENCE, FakeProvider
+from tests.support.exchange import ENDING, SILENCE, FakeProvider
 from tests.support.menus import Scripted
 
 MODEL = ModelRef("test", "model-1")
@@ -86,7 +86,7 @@ class Turn:
 
     def __init__(
         self,
-        *scripts: Sequence[Any],
+        *scripts: Iterable[Any],
         max_attempts: int = 2,
         max_cycles: int = 5,
         cost: Sequence[Any] = (),
@@ -397,6 +397,41 @@ def test_a_signal_keeps_what_arrived_and_ends_by_that_signal() -> None:
     assert turn.events[-1].status == "interrupted"
 
 
+def pressed_after(
+    turn: Callable[[], Turn], *events: Any, then: Sequence[Any] = ()
+) -> Iterator[Any]:
+    """A script after whose events SIGTERM comes; ``then`` comes when the exchange is aborted."""
+    yield from events
+    turn().inbox.post(Interrupt(15, 1))
+    yield SILENCE
+    yield from then
+
+
+@pytest.mark.parametrize(
+    "events, then", [([DONE], []), ([ENDING], [DONE, StreamError(ErrorKind.CUT, "")])]
+)
+def test_a_signal_after_the_provider_ended_the_answer_takes_nothing_from_it(
+    events: List[Any], then: List[Any]
+) -> None:
+    """Only the end of the stream was waited for; there is nothing to retry."""
+    turn = Turn(pressed_after(lambda: turn, text("Hello"), *events, then=then))
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.ending.exit_code) == ("complete", 143)
+    assert outcome.signum == 15
+    assert turn.events[1:] == [
+        AssistantMessage("Hello"),
+        TurnEnd("complete", STOP, {}, "model-1"),
+    ]
+    assert not [event for event in turn.shown if isinstance(event, Notice)]
+
+
+@pytest.mark.parametrize("events", [[], [Finished(LENGTH)], [Finished(PAUSED)]])
+def test_a_signal_before_the_answer_is_whole_leaves_something_to_retry(events: List[Any]) -> None:
+    turn = Turn(pressed_after(lambda: turn, text("Hello"), *events))
+    assert turn.ask().ending.status == "interrupted"
+    assert turn.events[-1].status == "interrupted"
+
+
 def test_abort_leaves_the_conversation_as_it_was() -> None:
     def press(event: TurnEvent) -> None:
         if isinstance(event, TextChunk):
@@ -468,6 +503,16 @@ def test_retrying_an_interrupted_turn_goes_on_with_it() -> None:
     assert again.provider.requests[0].thread.continues
     thread = build_thread(journal.stream.entries)
     assert thread.messages[-1].blocks[0].text == "The sky is blue."  # type: ignore[union-attr]
+
+
+def test_retrying_an_answer_that_only_lacked_its_end_is_no_empty_answer() -> None:
+    journal = MemoryJournal()
+    cut = [text("The sky is blue."), StreamError(ErrorKind.CUT, "")]
+    Turn(cut, max_attempts=1, journal=journal).ask("Why?")
+    again = Turn([DONE], journal=journal)
+    outcome = again.retry()
+    assert (outcome.ending.status, outcome.ending.exit_code) == ("complete", 0)
+    assert len(again.provider.requests) == 1
 
 
 def test_a_call_that_was_lost_is_answered_and_never_run_again() -> None:
