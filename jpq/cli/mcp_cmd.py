@@ -10,14 +10,7 @@ from jpq.cli.json_text import to_json
 from jpq.cli.mcp_import import import_servers
 from jpq.cli.mcp_prompt import read_prompt
 from jpq.cli.mcp_show import check, complete, row_of
-from jpq.cli.mcp_use import (
-    name_and_rest,
-    one_server,
-    read_resource,
-    running_servers,
-    server_settings,
-    unknown,
-)
+from jpq.cli.mcp_use import read_resource, running_servers, server_settings, server_tool
 from jpq.cli.query_mcp import surroundings
 from jpq.cli.template_use import parameters
 from jpq.cli.tools_run import run_call
@@ -28,7 +21,6 @@ from jpq.mcp.oauth_tokens import TokenStore
 from jpq.mcp.settings import configured_servers
 from jpq.render.lines import PREFIX, one_line
 from jpq.terminal.tty import Terminal, interactive
-from jpq.tools.mcp import mcp_tools
 from jpq.tools.schema import parse_arguments
 
 _LOGIN_S = 330.0
@@ -64,16 +56,11 @@ def _list(args: argparse.Namespace, env: Environment, config: Config) -> int:
 
 
 def _call(args: argparse.Namespace, env: Environment, config: Config) -> int:
-    name, _ = name_and_rest(args.tool, "NAME/TOOL")
     arguments, wrong = parse_arguments(args.arguments)
     if arguments is None:
         raise BadInputError(f"The arguments cannot be used: {wrong}.")
     asks = interactive(env.environ, args.non_interactive)
-    with one_server(name, env, config, elicits=asks) as server:
-        tools = mcp_tools([server], config, env.cwd)
-        tool = tools.get(args.tool)
-        if tool is None:
-            raise unknown("tool", args.tool, list(tools))
+    with server_tool(args.tool, env, config, elicits=asks) as tool:
         return run_call(tool, arguments, config, env, yes=args.yes, quiet=args.non_interactive)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator, List, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, Sequence, Tuple
 
 from jpq.cli.environment import Environment
 from jpq.cli.query_mcp import surroundings
@@ -14,6 +14,8 @@ from jpq.mcp.content import resource_bytes
 from jpq.mcp.servers import RunningServer
 from jpq.mcp.settings import ServerSettings, configured_servers
 from jpq.render.lines import PREFIX, one_line
+from jpq.tools.definition import Tool
+from jpq.tools.mcp import mcp_tools
 from jpq.tools.mcp_servers import make_servers
 
 SCHEME = "mcp://"
@@ -62,6 +64,34 @@ def one_server(
         if server.error is not None:
             raise server.error
         yield server
+
+
+@contextlib.contextmanager
+def server_tools(env: Environment, config: Config) -> Iterator[Mapping[str, Tool]]:
+    """The tools of all servers; those that cannot be used are named to the person."""
+    with running_servers(configured_servers(config), env) as servers:
+        ready = []
+        for server in servers:
+            if server.error is None:
+                ready.append(server)
+            else:
+                hint = f" {server.error.hint}" if server.error.hint else ""
+                told = f"The MCP server {server.name} cannot be used: {server.error.message}{hint}"
+                env.tell(PREFIX + one_line(told))
+        yield mcp_tools(ready, config, env.cwd)
+
+
+@contextlib.contextmanager
+def server_tool(
+    name: str, env: Environment, config: Config, *, elicits: bool = False
+) -> Iterator[Tool]:
+    """The tool ``SERVER/TOOL``, whose server runs. Raises UsageError, and its server's error."""
+    server_name, _ = name_and_rest(name, "NAME/TOOL")
+    with one_server(server_name, env, config, elicits=elicits) as server:
+        tools = mcp_tools([server], config, env.cwd)
+        if name not in tools:
+            raise unknown("tool", name, list(tools))
+        yield tools[name]
 
 
 def server_settings(name: str, config: Config) -> ServerSettings:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import os
-from typing import Any, Dict, List, Optional
+from typing import Any, ContextManager, Dict, List, Mapping, Optional
 
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.cli.tools_run import run_call
 from jpq.config.load import Config, load_config
 from jpq.errors import BadInputError, ExitCode
+from jpq.render.lines import one_line
 from jpq.store.library import Library
 from jpq.store.workspace import workspace_of
+from jpq.terminal.tty import interactive
 from jpq.tools.definition import Tool
 from jpq.tools.permission import Permissions
 from jpq.tools.policy import Policy
@@ -30,7 +34,8 @@ def run(args: argparse.Namespace, env: Environment) -> int:
 
 
 def _list(args: argparse.Namespace, env: Environment, config: Config) -> int:
-    tools = build_toolset(config, env.cwd).tools
+    with _servers_tools(env, config) as others:
+        tools = build_toolset(config, env.cwd, others=others).tools
     rows = [{**_row(tool), "offered": True} for tool in tools.values()]
     rows += [
         {**_row(build_tool(config, name, env.cwd)), "offered": False}
@@ -40,12 +45,33 @@ def _list(args: argparse.Namespace, env: Environment, config: Config) -> int:
     if args.format == "json":
         env.out(to_json(rows))
         return int(ExitCode.OK)
-    width = max(len(row["name"]) for row in rows)
-    for row in rows:
-        how = row["run"] if row["offered"] else f"-t {row['name']}"
-        first = row["description"].strip().split("\n")[0]
-        env.out(f"{row['name']:{width}}  {row['source']:8}  {how:15}  {first}".rstrip() + "\n")
+    names = [one_line(row["name"]) for row in rows]
+    width = max(map(len, names))
+    for name, row in zip(names, rows):
+        how = row["run"] if row["offered"] else f"-t {name}"
+        first = one_line(row["description"].strip().split("\n")[0])
+        env.out(f"{name:{width}}  {row['source']:8}  {how:15}  {first}".rstrip() + "\n")
     return int(ExitCode.OK)
+
+
+def _servers_tools(env: Environment, config: Config) -> ContextManager[Mapping[str, Tool]]:
+    """The tools of the MCP servers, which are started for it."""
+    if not config.table("mcp"):
+        return contextlib.nullcontext({})
+    use = importlib.import_module("jpq.cli.mcp_use")  # of no use without servers
+    tools: ContextManager[Mapping[str, Tool]] = use.server_tools(env, config)
+    return tools
+
+
+def _named(
+    name: str, env: Environment, config: Config, *, elicits: bool = False
+) -> ContextManager[Tool]:
+    """The tool ``name``; one of an MCP server has it started. Raises UsageError, JpqError."""
+    if "/" not in name:
+        return contextlib.nullcontext(build_tool(config, name, env.cwd))
+    use = importlib.import_module("jpq.cli.mcp_use")
+    tool: ContextManager[Tool] = use.server_tool(name, env, config, elicits=elicits)
+    return tool
 
 
 def _row(tool: Tool) -> Dict[str, Any]:
@@ -60,8 +86,8 @@ def _row(tool: Tool) -> Dict[str, Any]:
 
 
 def _show(args: argparse.Namespace, env: Environment, config: Config) -> int:
-    tool = build_tool(config, args.name, env.cwd)
-    spec = tool.spec
+    with _named(args.name, env, config) as tool:
+        spec = tool.spec
     own = _own_modes(args.name, env)
     row = {
         **_row(tool),
@@ -73,7 +99,8 @@ def _show(args: argparse.Namespace, env: Environment, config: Config) -> int:
     if args.format == "json":
         env.out(to_json(row))
         return int(ExitCode.OK)
-    lines = [f"{spec.name}  ({spec.source})", *spec.description.strip().split("\n"), ""]
+    described = map(one_line, spec.description.strip().split("\n"))
+    lines = [f"{one_line(spec.name)}  ({spec.source})", *described, ""]
     lines += [f"run               {spec.run}", f"result            {spec.result}"]
     lines += [f"timeout           {spec.timeout_s:g} s"]
     lines += [f"longest output    {spec.max_output_bytes} bytes"]
@@ -102,17 +129,18 @@ def _own_modes(name: str, env: Environment) -> Dict[str, str]:
 
 
 def _explain(args: argparse.Namespace, env: Environment, config: Config) -> int:
-    tool = build_tool(config, args.name, env.cwd)
-    arguments = _arguments(tool, args.arguments, env)
+    with _named(args.name, env, config) as tool:
+        arguments = _arguments(tool, args.arguments, env)
     decision = Permissions(Policy.of_config(config), yes=args.yes).decide(tool, arguments)
     env.out(f"{decision.action}: {decision.by}\n")
     return int(ExitCode.OK)
 
 
 def _run(args: argparse.Namespace, env: Environment, config: Config) -> int:
-    tool = build_tool(config, args.name, env.cwd)
-    arguments = _arguments(tool, args.arguments, env)
-    return run_call(tool, arguments, config, env, yes=args.yes, quiet=args.non_interactive)
+    asks = interactive(env.environ, args.non_interactive)
+    with _named(args.name, env, config, elicits=asks) as tool:
+        arguments = _arguments(tool, args.arguments, env)
+        return run_call(tool, arguments, config, env, yes=args.yes, quiet=args.non_interactive)
 
 
 def _arguments(tool: Tool, text: str, env: Environment) -> Dict[str, Any]:
