@@ -39,6 +39,7 @@ FENCES = {
     "pygments": ("jpq.render.markdown",),
     "wcwidth": ("jpq.render.markdown",),
     "fastjsonschema": ("jpq.tools.arguments",),
+    "shtab": ("jpq.cli.completion_script",),
     "platformdirs": ("jpq.config",),
     "tomli": ("jpq.config", "jpq.provider"),
     "tomllib": ("jpq.config", "jpq.provider"),

@@ -32,6 +32,7 @@ COMMANDS = {
     "render": Command("jpq.cli.render_cmd", "jpq.cli.render_cmd"),
     "mcp": Command("jpq.cli.mcp_parser", "jpq.cli.mcp_cmd"),
     "templates": Command("jpq.cli.templates_cmd", "jpq.cli.templates_cmd"),
+    "completion": Command("jpq.cli.completion_cmd", "jpq.cli.completion_cmd"),
     "doctor": Command("jpq.cli.doctor_cmd", "jpq.cli.doctor_cmd"),
 }
 ALIASES = {"q": "query", "c": "conversation"}

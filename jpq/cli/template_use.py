@@ -42,16 +42,16 @@ class UsedTemplate:
         if "tools" in values and not args.tool and not args.no_tools:
             args.tool = list(values["tools"])
             args.no_tools = not args.tool
+        if args.schema or args.schema_multi or args.extract is not None:
+            return  # each of them says what the answer must be
         schema = values.get("schema")
-        if schema is not None and not getattr(args, "schema", None):
+        if schema is not None:
             if isinstance(schema, Mapping):
                 schema = json.dumps(schema)
             elif schema.startswith("@"):
                 schema = "@" + beside(self._template.file, schema[1:])
             args.schema = schema
-        extract = values.get("extract")
-        if extract and not getattr(args, "extract", None):
-            args.extract = extract
+        args.extract = values.get("extract") or None
 
     def question(self, words: Sequence[str], gather: Gather, config: Config) -> str:
         """The question: its prompt with the words and stdin in place of ``$input``, or before

@@ -36,8 +36,7 @@ $input
 
 # model = "openai/gpt-5-mini"   # or an alias
 # tools = ["read_file"]         # names or globs
-# schema = "text, confidence float"
-# extract = true                # only the first fenced block, as -x does
+# schema = "text, confidence float"   # or: extract = true, as -x does
 
 # [options]                     # as -o does
 # temperature = 0.2
@@ -232,6 +231,8 @@ def _problems(template: Template) -> Iterator[Tuple[str, str]]:
         yield "$input can stand in prompt alone, not in system.", "system"
     if INPUT in values.get("defaults", {}):
         yield "input is what is asked and can have no default.", "defaults"
+    if values.get("schema") and values.get("extract"):
+        yield "schema makes the whole answer JSON, and extract is for a block in a text.", "extract"
     if not isinstance(values.get("schema", ""), (str, Mapping)):
         yield "schema must be a string or a table.", "schema"
     if not isinstance(values.get("extract", False), (bool, str)):

@@ -9,7 +9,16 @@ from typing import Any, List
 
 import pytest
 
-from tests.support.programs import JPQ, conversations, entries, environment, jpq, model_at, question
+from tests.support.programs import (
+    JPQ,
+    conversations,
+    entries,
+    environment,
+    jpq,
+    model_at,
+    question,
+    script,
+)
 from tests.support.server import Server, answer
 
 
@@ -187,3 +196,26 @@ def test_a_template_is_begun_and_changed_in_the_editor(tmp_path: Any) -> None:
     assert jpq("templates", "show", "new").text == 'prompt = "b"\n'
     assert os.listdir(os.path.join(os.environ["JPQ_HOME"], "templates")) == ["new.toml"]
     jpq("templates", "edit", "new").failed_with(2, "no editor")
+
+
+def test_what_the_answer_must_be(tmp_path: Any) -> None:
+    model = "scripted/" + script(tmp_path, 'text = """x\n```py\n1\n```\n"""')
+    template("extract = true")
+    assert jpq("-m", model, "--template", "t", "hi").text == "1\n"
+    template('extract = "py"')
+    assert jpq("-m", model, "--template", "t", "hi").text == "1\n"
+    template('extract = "sh"')
+    assert jpq("-m", model, "--template", "t", "hi").code == 65
+    model = "scripted/" + script(tmp_path, 'text = \'{"name": "A"}\'')
+    (tmp_path / "schema.json").write_text('{"type": "object", "required": ["age"]}')
+    for schema, code in (
+        ('"name"', 0),
+        ('"age int"', 65),
+        ('{ type = "object", required = ["name"] }', 0),
+        ('{ type = "object", required = ["age"] }', 65),
+        (f'"@{tmp_path}/schema.json"', 65),
+    ):
+        template(f"schema = {schema}")
+        ran = jpq("-m", model, "--template", "t", "hi")
+        assert ran.code == code, (schema, ran)
+        assert jpq("-m", model, "--template", "t", "--schema", "name", "hi").code == 0

@@ -102,6 +102,7 @@ def test_a_system_prompt_in_a_file_beside_it(tmp_path: Any) -> None:
         ("[options]\n\nt = 1979-05-27", 1, "a date or time"),
         ("schema = 1", 1, "schema must be"),
         ("extract = 1", 1, "extract must be"),
+        ('schema = "a"\nextract = true', 2, "whole answer JSON"),
         ('[defaults]\ninput = "x"', 1, "can have no default"),
         ("[defaults]\nx = 1", 1, "table of strings"),
         ("\nprompt = ", 2, "not valid TOML"),
@@ -125,7 +126,7 @@ def test_unknown_keys_are_told() -> None:
 def test_the_example_is_one() -> None:
     assert parsed(EXAMPLE).parameters == ("language",)
     shown: Dict[str, Any] = dict(parsed(EXAMPLE.replace("\n# ", "\n")).values)
-    assert {"model", "tools", "schema", "extract", "options"} <= set(shown)
+    assert {"model", "tools", "schema", "options"} <= set(shown)
 
 
 def test_names_and_paths(tmp_path: Any) -> None:
