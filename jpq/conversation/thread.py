@@ -236,14 +236,14 @@ def _asked(request: ChatRequest, entry: Entry) -> List[ThreadBlock]:
     blocks: List[ThreadBlock] = []
     if request.content.strip():
         blocks.append(ThreadText(request.content))
-    blocks.extend(map(_attached, from_metadata(entry.metadata)))
+    blocks.extend(map(block_of, from_metadata(entry.metadata)))
     return blocks
 
 
 def _result(call: ThreadToolCall, told: ToolResponse, entry: Entry) -> ThreadToolResult:
     """What the tool said, and gave beside it."""
     content, attached = told.content, []
-    for block in map(_attached, from_metadata(entry.metadata)):
+    for block in map(block_of, from_metadata(entry.metadata)):
         if isinstance(block, ThreadText):
             content = f"{content}\n\n{block.text}"
         else:
@@ -251,7 +251,8 @@ def _result(call: ThreadToolCall, told: ToolResponse, entry: Entry) -> ThreadToo
     return ThreadToolResult(call.id, call.name, content, told.is_error, tuple(attached))
 
 
-def _attached(attachment: Attachment) -> Union[ThreadText, ThreadImage, ThreadDocument]:
+def block_of(attachment: Attachment) -> Union[ThreadText, ThreadImage, ThreadDocument]:
+    """What is sent for ``attachment``."""
     name, media_type, content = attachment
     if media_type == PLAIN_TEXT:
         return ThreadText(f"{name}:\n\n{content}")

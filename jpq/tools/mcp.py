@@ -87,7 +87,8 @@ class McpTool(Tool):
             so_far.append(line)
             progress(line)
 
-        host = CallHost(self._server.settings.where, invocation.ask, self._sampler, self.cwd)
+        where = self._server.settings.where
+        host = CallHost(where, invocation.ask, self._sampler, self.cwd, cancel)
         call = Call(None, cancel, on_progress, host)
         try:
             name = text_of(self._described.get("name"))

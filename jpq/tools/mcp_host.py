@@ -7,15 +7,17 @@ from typing import Any, Callable, Optional
 from urllib.parse import urlsplit
 
 from jpq.errors import JpqError
-from jpq.mcp.content import part_text
+from jpq.interrupt.cancel import CancelToken
+from jpq.mcp.content import message_texts
 from jpq.mcp.elicitation import BOOLEAN, CHOICE, Field, fields_of, parsed, titles
 from jpq.mcp.failure import McpError
 from jpq.mcp.host import Host
 from jpq.mcp.protocol import INTERNAL_ERROR, INVALID_PARAMS, Json, table, text_of
 from jpq.tools.definition import Question, QuestionFailed
 
-# Asks a model: the params of ``sampling/createMessage`` to its result. Raises JpqError.
-Sampler = Callable[[Json], Json]
+# Asks a model: the params of ``sampling/createMessage`` to its result, unless the token says
+# to stop. Raises JpqError.
+Sampler = Callable[[Json, CancelToken], Json]
 
 _DECLINED = -1  # as the specification's page on sampling says it
 _TRIES = 3
@@ -23,17 +25,24 @@ _SHOWN = 1000
 
 
 class CallHost(Host):
-    """Answers what the server ``where`` asks while one call runs. ``ask`` blocks."""
+    """Answers what the server ``where`` asks while one call runs, and ``cancel`` does not say
+    that it is over. ``ask`` blocks."""
 
     elicits = True
 
     def __init__(
-        self, where: str, ask: Callable[[Question], str], sampler: Optional[Sampler], cwd: str
+        self,
+        where: str,
+        ask: Callable[[Question], str],
+        sampler: Optional[Sampler],
+        cwd: str,
+        cancel: CancelToken,
     ) -> None:
         super().__init__([cwd])
         self._where = where
         self._ask = ask
         self._sampler = sampler
+        self._cancel = cancel
         self.samples = sampler is not None
 
     def elicit(self, params: Json) -> Json:
@@ -48,10 +57,9 @@ class CallHost(Host):
     def sample(self, params: Json) -> Json:
         """The configured model's answer, if the person lets it be asked."""
         assert self._sampler is not None
-        shown = "\n".join(
-            f"{table(message).get('role')}: {part_text(table(message).get('content'))}"
-            for message in params.get("messages") or []
-        )
+        said = [("system", text_of(params.get("systemPrompt")))]
+        said += message_texts(params.get("messages"))
+        shown = "\n".join(f"{role}: {text}" for role, text in said if text)
         question = f"The {self._where} wants the model to answer this:\n{_short(shown)}\nAllow it?"
         try:
             allowed = self._ask(Question(question, "yes_no")) == "yes"
@@ -60,7 +68,9 @@ class CallHost(Host):
         if not allowed:
             raise McpError("The person declined.", code=_DECLINED)
         try:
-            return self._sampler(params)
+            return self._sampler(params, self._cancel)
+        except McpError:
+            raise
         except JpqError as error:
             raise McpError(error.message, code=INTERNAL_ERROR) from error
 

@@ -56,7 +56,8 @@ class RunServers:
     def tools(self, provider: Provider, model: ModelRef) -> Dict[str, Tool]:
         """The tools of the servers that have started by now; the others are named."""
         options: Mapping[str, Any] = self._config.table("options")
-        sampler = sampler_of(provider, model, options) if self._asks else None
+        idle_s = self._config["request.idle_timeout_s"]
+        sampler = sampler_of(provider, model, options, idle_s) if self._asks else None
         ready = self._servers.ready()
         for problem in self._servers.problems():
             error = problem.error

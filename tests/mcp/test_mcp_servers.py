@@ -174,7 +174,7 @@ def test_the_person_is_asked_what_the_server_asks(era: str) -> None:
 
 
 def test_a_model_is_asked_only_if_the_person_allows_it() -> None:
-    def sampler(params: Mapping[str, Any]) -> Dict[str, Any]:
+    def sampler(params: Mapping[str, Any], cancel: CancelToken) -> Dict[str, Any]:
         return {"role": "assistant", "model": "m", "content": {"type": "text", "text": "yo"}}
 
     servers = made(settings("x", "legacy"))
@@ -192,7 +192,7 @@ def test_a_page_is_opened_with_consent_only(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("webbrowser.open", opened.append)
     page = {"mode": "url", "url": "https://example.org/key", "message": "A key, please"}
     person = Asked("no", "yes")
-    host = CallHost("the server", person, None, "/")
+    host = CallHost("the server", person, None, "/", CancelToken())
     assert host.elicit(page) == {"action": "decline"} and opened == []
     assert host.elicit(page) == {"action": "accept"} and opened == ["https://example.org/key"]
     assert "example.org" in person.questions[0].text
@@ -201,7 +201,7 @@ def test_a_page_is_opened_with_consent_only(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
     schema = {"properties": {"age": {"type": "integer", "minimum": 18}}, "required": ["age"]}
     person = Asked("yes", "ten", "10", "20", "yes")
-    host = CallHost("s", person, None, "/")
+    host = CallHost("s", person, None, "/", CancelToken())
     answer = host.elicit({"message": "?", "requestedSchema": schema})
     assert answer == {"action": "accept", "content": {"age": 20}}
     assert "at least 18" in person.questions[3].text
