@@ -15,7 +15,9 @@ Complete = Callable[[str, str], Sequence[str]]
 
 class LineEditor(Protocol):
     """Reads what is typed on stdin's terminal. Main thread; a signal handler that raises ends
-    a wait, with the terminal as it was before."""
+    a wait, with the terminal as it was before. ``waits``: it may be ended so just now."""
+
+    waits: bool
 
     def read(self, prompt: str) -> Optional[str]:
         """The next line without its end; a pasted text is one line that has line ends in it.

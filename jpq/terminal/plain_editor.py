@@ -14,6 +14,8 @@ from jpq.terminal.tty import Device
 # A terminal that can put these around a pasted text is asked to.
 _MARK_PASTES, _MARK_NO_PASTES = "\x1b[?2004h", "\x1b[?2004l"
 _PASTE, _PASTE_END = "\x1b[200~", "\x1b[201~"
+# A signal that comes just before a wait begins does not end it.
+_LONGEST_WAIT_S = 0.1
 # Lines that follow each other sooner than anybody types are pasted, too.
 _BURST_S = 0.03
 
@@ -29,14 +31,14 @@ class PlainEditor:
         self._smart = smart
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._typed = ""  # read from the device, not yet handed out
-        self._ended = False
+        self.waits = False
 
     def read(self, prompt: str) -> Optional[str]:
         """A line; lines that came in one burst are one."""
         # What was typed before the prompt is shown was typed line by line.
         ahead = "\n" in self._typed or self._is_ready(0.0)
-        write_all(self._device, prompt)
         with self._marked_pastes(), watched(lambda: None, lambda: self._show_again(prompt)):
+            write_all(self._device, prompt)
             line = self._next()
             if line is None:
                 return None
@@ -76,16 +78,25 @@ class PlainEditor:
 
     def _next(self) -> Optional[str]:
         while "\n" not in self._typed:
-            try:
-                data = self._device.read()
-            except OSError:  # hung up
-                data = b""
+            data = self._waited()
             if not data:
                 rest, self._typed = self._typed, ""
                 return rest or None
             self._typed += self._decoder.decode(data)
         line, self._typed = self._typed.split("\n", 1)
         return line.rstrip("\r")
+
+    def _waited(self) -> bytes:
+        """What is typed next; empty at the end."""
+        self.waits = True
+        try:
+            while not self._device.wait(_LONGEST_WAIT_S):
+                pass
+            return self._device.read()
+        except OSError:  # hung up
+            return b""
+        finally:
+            self.waits = False
 
     def _is_ready(self, seconds: float) -> bool:
         if "\n" in self._typed:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import readline
+import signal
 import sys
 import termios
 from typing import Any, Callable, Iterator, List, Optional, Sequence
@@ -25,6 +26,7 @@ _DELIMITERS = " \t\n"
 _IS_LIBEDIT = "libedit" in (readline.__doc__ or "")
 # Libedit knows no pasted text; lines that come sooner than anybody types are one.
 _BURST_S = 0.03
+_LONGEST_WAIT_S = 0.2
 
 
 class ReadlineEditor:
@@ -35,6 +37,7 @@ class ReadlineEditor:
         self._device = device
         self._complete: Optional[Complete] = None
         self._candidates: Sequence[str] = ()
+        self.waits = False
         sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
         readline.set_auto_history(False)
         readline.set_completer_delims(_DELIMITERS)
@@ -49,13 +52,16 @@ class ReadlineEditor:
         """A line, which may be a pasted text."""
         # Readline must know what of the prompt takes no column.
         marked = _COLOURS.sub("\x01\\g<0>\x02", prompt)
-        with _stdout_on_terminal(), _put_back_when_stopped():
+        with _stdout_on_terminal(), _put_back_when_stopped(), _short_waits():
+            self.waits = True
             try:
                 line = input(marked)
                 while _IS_LIBEDIT and self._device.wait(_BURST_S):
                     line += "\n" + input()
             except EOFError:
                 return None
+            finally:
+                self.waits = False
         return line.replace("\r\n", "\n").replace("\r", "\n")
 
     def typed(self) -> Optional[str]:
@@ -111,6 +117,19 @@ def _stdout_on_terminal() -> Iterator[None]:
         os.dup2(kept, _STDOUT)
         os.close(kept)
         os.close(terminal)
+
+
+@contextlib.contextmanager
+def _short_waits() -> Iterator[None]:
+    """Wake readline up now and then: a signal that comes just before it waits for a key does
+    not end that wait, and Python would attend to it at the next key only."""
+    previous = signal.signal(signal.SIGALRM, lambda signum, frame: None)
+    signal.setitimer(signal.ITIMER_REAL, _LONGEST_WAIT_S, _LONGEST_WAIT_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 @contextlib.contextmanager

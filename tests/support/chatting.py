@@ -69,6 +69,14 @@ def press(child: Child, keys: bytes, until: bytes = PROMPT) -> bytes:
     return bytes(child.output)
 
 
+def answered(child: Child, keys: bytes, answer: bytes) -> bytes:
+    """Type ``keys`` and wait for ``answer`` and the prompt behind it; what stands between."""
+    press(child, keys, answer)
+    del child.output[: child.output.index(answer) + len(answer)]
+    child.wait_for(PROMPT)
+    return bytes(child.output)
+
+
 def leave(child: Child) -> int:
     """Press Ctrl+D on an empty line; the exit code."""
     child.type(b"\x04")

@@ -54,7 +54,7 @@ def edit(place: Place, words: str) -> Done:
 
 
 def _edited(place: Place, text: str) -> str:
-    if not place.has_person:
+    if not place.voice.is_heard:
         raise UsageError("There is no terminal for an editor here.")
     command = editor_command(place.chat.env.environ)
     if command is None:
@@ -90,7 +90,9 @@ def attach(place: Place, words: str) -> Done:
         voice.say("Nothing is attached.")
         return None
     if words:
-        chat.attach(_sources(place, words), voice.say)
+        with place.interruptible():
+            attached = chat.read(_sources(place, words), voice.say)
+        chat.attached = [*chat.attached, *attached]
     if not chat.attached:
         voice.say("Nothing is attached. /attach FILE attaches it to the next message.")
         return None

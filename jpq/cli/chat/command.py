@@ -85,11 +85,14 @@ def _talk(chat: Chat, editor: Optional[LineEditor], router: SignalRouter) -> End
     facts = ChannelFacts(editor is not None, getattr(sys.stderr, "encoding", None) or "utf-8")
     caps = find_caps(env.environ, facts, facts, "auto", chat.config["style.color"]).stderr
     voice = Voice(env, caps, editor, args.quiet)
-    signals = PromptSignals(router, lambda: None if editor is None else editor.typed())
+    signals = PromptSignals(router, editor)
     messages = _messages(chat, editor, voice, signals)
-    view = open_view(args, env, chat.config, lambda *call: chat.toolset.title(*call), chat=True)
+    view = open_view(
+        args, env, chat.config, lambda *call: chat.answering.toolset.title(*call), chat=True
+    )
     turns = Turns(chat, view, router)
-    talk = Talk(Place(chat, voice, editor is not None, messages.remember), messages, turns, signals)
+    place = Place(chat, voice, messages.remember, signals.command)
+    talk = Talk(place, messages, turns)
     outcome: Optional[TurnOutcome] = None
     # With a pipe a press means what it means to a query.
     listening = contextlib.nullcontext() if editor is None else router.scope(signals.notify)

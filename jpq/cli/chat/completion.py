@@ -63,7 +63,7 @@ class Completion:
     def _tools(self, word: str) -> Iterable[str]:
         tables = self._chat.config.table("tools")
         yield from (name for name, table in tables.items() if is_configured(table))
-        yield from self._chat.server_tools
+        yield from self._chat.answering.server_tools
         yield from BUILTINS
         yield "off"
 

@@ -58,7 +58,7 @@ class TypedMessages:
         while True:
             prompt = self._voice.more if self._composer.is_open else self._voice.prompt
             try:
-                with self._signals.listening():
+                with self._signals.prompt():
                     line = self._editor.read(prompt)
             except Pressed as pressed:
                 self._clear(pressed)

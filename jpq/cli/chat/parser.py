@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from jpq.cli.query_help import HelpFormatter, add_help
 from jpq.cli.query_parser import (
-    HelpFormatter,
     TolerantParser,
     add_output_options,
     add_question_options,
@@ -13,6 +13,7 @@ from jpq.cli.query_parser import (
     add_tool_options,
 )
 
+_COMMON = "-m -s -a -c -r -t -T -y --ephemeral -u -h --help-all"
 _EPILOG = """\
 In the chat /help lists its commands, and Ctrl+D leaves.
 
@@ -38,6 +39,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     common = parser.add_argument_group("options")
     add_question_options(common)
     add_tool_options(common)
+    add_help(common, _COMMON)
     output = parser.add_argument_group("output")
     output.add_argument(
         "--format",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Union
+from typing import Callable, ContextManager, List, Optional, Union
 
 from jpq.cli.chat.state import Chat
 from jpq.cli.chat.voice import Voice
@@ -12,13 +12,13 @@ from jpq.named import NamedTuple
 
 
 class Place(NamedTuple):
-    """``has_person`` is False where lines come from a pipe or a file. ``remember`` takes a
-    text that the person may want to have again with the arrow keys."""
+    """``remember`` takes a text that the person may want to have again with the arrow keys.
+    Within ``interruptible()`` Ctrl+C breaks the command off."""
 
     chat: Chat
     voice: Voice
-    has_person: bool
-    remember: Any
+    remember: Callable[[str], None]
+    interruptible: Callable[[], ContextManager[None]]
 
 
 class Ask(NamedTuple):

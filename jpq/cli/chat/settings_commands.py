@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Mapping
+
 from jpq.cli.chat.place import Done, Place
 from jpq.cli.query_options import text_or_file
 from jpq.errors import UsageError
@@ -14,7 +16,7 @@ def model(place: Place, words: str) -> Done:
     """Show which model answers, or choose another."""
     chat, voice = place.chat, place.voice
     if words:
-        chat.choose({"model": words})
+        _choose(place, {"model": words})
         voice.say(f"{chat.model} answers from now on.")
         return None
     voice.say(f"{chat.model} answers. /model PROVIDER/MODEL chooses another.")
@@ -28,7 +30,7 @@ def system(place: Place, words: str) -> Done:
     """Show the system prompt, or choose another."""
     chat, voice = place.chat, place.voice
     if words:
-        chat.choose({"system": "" if words == _OFF else text_or_file(words, chat.env)})
+        _choose(place, {"system": "" if words == _OFF else text_or_file(words, chat.env)})
     voice.say(chat.config["system"] or "There is no system prompt.")
     return None
 
@@ -38,17 +40,25 @@ def tools(place: Place, words: str) -> Done:
     chat, voice = place.chat, place.voice
     if words:
         wanted = [] if words == _OFF else words.replace(",", " ").split()
-        idle = offered_names(chat.config, wanted, chat.server_tools)[1]
+        idle = offered_names(chat.config, wanted, chat.answering.server_tools)[1]
         if idle:
             raise UsageError(
                 f"There is no tool {idle[0]!r}.", hint="/tools lists those that there are."
             )
-        chat.choose({"active_tools": wanted})
-    offered = chat.toolset.tools
+        _choose(place, {"active_tools": wanted})
+    offered = chat.answering.toolset.tools
     configured = chat.config.table("tools")
     names = [name for name, table in configured.items() if is_configured(table)]
-    names += [name for name in (*chat.server_tools, *BUILTINS, *offered) if name not in names]
+    names += [
+        name for name in (*chat.answering.server_tools, *BUILTINS, *offered) if name not in names
+    ]
     for name in dict.fromkeys(names):
         voice.say(f"  [{'x' if name in offered else ' '}] {name}")
     voice.say("/tools NAME ... offers these and no others; /tools off offers none.")
     return None
+
+
+def _choose(place: Place, changes: Mapping[str, Any]) -> None:
+    with place.interruptible():
+        ready = place.chat.answering_with(changes)
+    place.chat.use(ready)

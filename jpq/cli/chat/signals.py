@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Iterator, Optional
 
 from jpq.interrupt.escalation import END
 from jpq.interrupt.signals import Interrupt, SignalRouter, is_key
+from jpq.terminal.line_editor import LineEditor
 
 
 class Pressed(BaseException):
@@ -25,26 +26,37 @@ class PromptSignals:
     the end is left to the router, which raises it.
     """
 
-    def __init__(self, router: SignalRouter, typed: Callable[[], Optional[str]]) -> None:
+    def __init__(self, router: SignalRouter, editor: Optional[LineEditor]) -> None:
         self._router = router
-        self._typed = typed
-        self._listening = False
+        self._editor = editor
+        self._armed = False  # what clears up behind a press is not interrupted by another
+        self._in_command = False
 
     @contextlib.contextmanager
-    def listening(self) -> Iterator[None]:
-        """Until the end of the ``with`` a press raises Pressed, once."""
-        self._listening = True
+    def prompt(self) -> Iterator[None]:
+        """Until the end of the ``with`` a press raises Pressed, while a line is waited for."""
+        self._armed = True
         try:
             yield
         finally:
-            self._listening = False
+            self._armed = False
+
+    @contextlib.contextmanager
+    def command(self) -> Iterator[None]:
+        """Until the end of the ``with`` a press raises Pressed anywhere."""
+        self._armed = self._in_command = True
+        try:
+            yield
+        finally:
+            self._armed = self._in_command = False
 
     def notify(self, interrupt: Interrupt) -> Any:
         """For the router; called inside the signal handler."""
         if not is_key(interrupt.signum) or interrupt.press >= END:
             return False
         self._router.escalation.reset()
-        if self._listening:
-            self._listening = False
-            raise Pressed(self._typed())
+        waits = self._editor is not None and self._editor.waits
+        if self._armed and (waits or self._in_command):
+            self._armed = False
+            raise Pressed(self._editor.typed() if waits and self._editor else None)
         return None  # between a turn and the prompt there is nothing to clear

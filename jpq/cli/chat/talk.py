@@ -6,7 +6,7 @@ from typing import List, Optional, Protocol
 
 from jpq.cli.chat.commands import run_line
 from jpq.cli.chat.place import Ask, Leave, Place
-from jpq.cli.chat.signals import Pressed, PromptSignals
+from jpq.cli.chat.signals import Pressed
 from jpq.cli.chat.turns import Turns
 from jpq.cli.conversation_offer import compaction_offer, context_window
 from jpq.conversation.event import ChatRequest, Draft
@@ -27,14 +27,11 @@ class Messages(Protocol):
 class Talk:
     """One chat's loop. Main thread."""
 
-    def __init__(
-        self, place: Place, messages: Messages, turns: Turns, signals: PromptSignals
-    ) -> None:
+    def __init__(self, place: Place, messages: Messages, turns: Turns) -> None:
         self._place = place
         self._chat, self._voice = place.chat, place.voice
         self._messages = messages
         self._turns = turns
-        self._signals = signals
         self.exit_code = 0  # of the last turn that failed
 
     def run(self, first: str) -> Optional[TurnOutcome]:
@@ -60,8 +57,7 @@ class Talk:
             if text is None:
                 return None
             try:
-                with self._signals.listening():
-                    done = run_line(self._place, text)
+                done = run_line(self._place, text)
             except JpqError as error:
                 self._voice.tell_error(error)
                 done = None

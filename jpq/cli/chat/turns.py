@@ -16,6 +16,7 @@ from jpq.events.usage import Usage
 from jpq.interrupt.signals import SignalRouter
 from jpq.render.worker import DisplayFailed, View
 from jpq.session import TurnSetup, run_turn
+from jpq.tools.toolset import Toolset
 from jpq.turn.calls import Surroundings
 from jpq.turn.ending import TurnOutcome, of_display, of_error
 from jpq.turn.inbox import Inbox
@@ -58,16 +59,17 @@ class Turns:
     def _setup(self) -> TurnSetup:
         chat, args, env = self._chat, self._chat.args, self._chat.env
         assert chat.journal is not None, "asking opens the conversation"
+        answering = chat.answering
         limit = chat.config["request.total_timeout_s"]
         return TurnSetup(
             config=chat.config,
             model=chat.model,
-            provider=chat.provider,
+            provider=answering.provider,
             journal=chat.journal,
             stream=not args.no_stream,
             deadline=None if limit is None else time.monotonic() + limit,
-            toolset=chat.toolset,
-            tool_choice=args.tool_choice if chat.toolset.tools else None,
+            toolset=answering.toolset,
+            tool_choice=_tool_choice(args.tool_choice, answering.toolset),
             surroundings=Surroundings(
                 environ=env.environ,
                 cwd=env.cwd,
@@ -109,3 +111,9 @@ class _ChatRenderer(LoggedRenderer):
 
 def _nothing(ending: Any) -> TurnOutcome:
     return TurnOutcome(ending, None, "", Usage(), None)
+
+
+def _tool_choice(choice: Optional[str], toolset: Toolset) -> Optional[str]:
+    """``--tool-choice``, while the tool that it names is offered."""
+    named = choice not in (None, "auto", "required", "none")
+    return None if named and choice not in toolset.tools else choice
