@@ -7,7 +7,7 @@ import time
 from typing import Any, NoReturn, Optional
 
 from jpq.errors import RunTimeoutError
-from jpq.interrupt.signals import Interrupt, Notify, SignalRouter
+from jpq.interrupt.signals import Interrupt, SignalRouter
 from jpq.turn.ending import TurnOutcome
 from jpq.turn.inbox import Inbox
 
@@ -15,15 +15,16 @@ from jpq.turn.inbox import Inbox
 class EarlyEnd:
     """Makes signals and the time limit exceptions, so that everything cleans up on its way out.
 
-    A context manager around a query; main thread. The turn takes its signals from ``router``
-    as messages, and looks at the time itself. Where the system has no timer (Windows) the
-    limit is only noticed when the turn begins.
+    A context manager around a query; main thread. Once the turn begins they are messages in
+    ``inbox``, and the turn looks at the time itself. Where the system has no timer (Windows)
+    the limit is only noticed when the turn begins.
     """
 
     def __init__(self, started: float) -> None:
         self._started = started
         self._previous_alarm: Any = None
         self.router = SignalRouter()  # without a scope, signals are exceptions
+        self.inbox = Inbox()
         self.deadline: Optional[float] = None
 
     def limit(self, seconds: Optional[float]) -> None:
@@ -35,10 +36,10 @@ class EarlyEnd:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, left)
 
-    def turn_begins(self, notify: Notify) -> None:
-        """From now on ``notify`` takes the signals, and the turn looks at the deadline."""
+    def turn_begins(self) -> None:
+        """From now on nothing is raised; the turn finds signals in the inbox."""
         self._stop_clock()
-        self.router.listen(notify)
+        self.router.listen(self.inbox.post)
 
     def turn_is_over(self) -> None:
         """All is saved and told: from now on a signal ends the process at once."""

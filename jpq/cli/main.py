@@ -27,22 +27,23 @@ def main(argv: Optional[List[str]] = None) -> NoReturn:
     joined: tearing the interpreter down would cost a sixth of a short run, and could wait
     for a reader thread that is still connecting.
     """
-    gc.disable()  # nothing that starting up creates is garbage
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    _occupy_closed_descriptors()
-    _make_blocking()
-    arguments = sys.argv[1:] if argv is None else argv
-    if arguments == ["--version"]:
-        end_process(0, f"jpq {__version__}\n")
     try:
+        gc.disable()  # nothing that starting up creates is garbage
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        _occupy_closed_descriptors()
+        _make_blocking()
+        arguments = sys.argv[1:] if argv is None else argv
+        if arguments == ["--version"]:
+            end_process(0, f"jpq {__version__}\n")
         from jpq.cli.run import run  # --version must not pay for it
 
-        code = run(arguments)
-    except KeyboardInterrupt:  # while that was imported, or again while run told of the first
-        from jpq.interrupt.signals import end_by_interrupt  # only needed here
+        end_process(run(arguments))
+    except BaseException as end:  # before run looks, once it has told, or while that is written
+        if not isinstance(end, KeyboardInterrupt) and not hasattr(end, "signum"):
+            raise
+        from jpq.interrupt.signals import end_by_signal, signal_behind  # only needed here
 
-        end_by_interrupt()
-    end_process(code)
+        end_by_signal(signal_behind(end))
 
 
 def end_process(code: int, last_words: str = "") -> NoReturn:

@@ -27,7 +27,6 @@ from jpq.session import TurnSetup, run_turn
 from jpq.terminal.caps import find_caps, observe
 from jpq.turn.calls import Surroundings
 from jpq.turn.ending import TurnOutcome, of_error
-from jpq.turn.inbox import Inbox
 
 if TYPE_CHECKING:
     from jpq.render.whole import Shown
@@ -64,15 +63,14 @@ def _run(args: argparse.Namespace, env: Environment) -> Tuple[int, Optional[int]
     log.open(env, args.log_file, tell_failure=args.log_file is not None)
     try:
         with EarlyEnd(started) as early:
-            query = prepare(args, env, log.secrets, early.limit)
+            query = prepare(args, env, log.secrets, early)
             if args.dry_run:
                 module = importlib.import_module("jpq.cli.dry_run")  # most runs send something
                 setup = _setup(query, args, env, query.provider, None)
                 return int(module.show_request(setup, query.requests, env)), None
-            inbox = Inbox()
-            early.turn_begins(inbox.post)
+            early.turn_begins()
             log.info("jpq %s asks %s, conversation %s", __version__, query.model, query.journal.id)
-            outcome = _answer(query, args, env, log, early, inbox)
+            outcome = _answer(query, args, env, log, early)
         _log_ending(log, outcome, time.monotonic() - started)
         _offer_compaction(query, outcome, args, env)
     except NoModelError:
@@ -124,8 +122,8 @@ def _answer(
     env: Environment,
     log: RunLog,
     early: EarlyEnd,
-    inbox: Inbox,
 ) -> TurnOutcome:
+    inbox = early.inbox
     shown = None if query.wanted is None else query.wanted.shown
     view = open_view(args, env, query.config, query.toolset.title, shown=shown)
     renderer = LoggedRenderer(log, view, inbox.post)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, NamedTuple, Sequence, Tuple
 
+from jpq.cli.early_end import EarlyEnd
 from jpq.cli.environment import Environment
 from jpq.cli.progress import StderrProgress
 from jpq.cli.prompt_text import gather_prompt
@@ -56,11 +57,11 @@ def prepare(
     args: argparse.Namespace,
     env: Environment,
     secrets: Secrets,
-    limit: Callable[[Optional[float]], None],
+    early: EarlyEnd,
 ) -> Query:
     """The query that ``args`` describe. Main thread; may ask the person and wait for stdin.
 
-    ``secrets`` learns the keys; ``limit`` is told how many seconds the run may take.
+    ``secrets`` learns the keys; ``early`` is told how many seconds the run may take.
     Raises JpqError; then nothing was saved and nothing was sent.
     """
     asks = interactive(env.environ, args.non_interactive)
@@ -74,7 +75,7 @@ def prepare(
         chosen = {**template.settings, **chosen}
     for warning in config.warnings:
         teller(args, env)(warning)
-    limit(config["request.total_timeout_s"])
+    early.limit(config["request.total_timeout_s"])
     wanted = _wanted(args, env, saved)
     if config["model"] is None:
         raise NoModelError()
@@ -95,7 +96,7 @@ def prepare(
             provider = _rare("provider.tool_names").RenamedTools(provider)
         questions = _questions(prompt, attached, template)
         if saved is None:
-            journal = create(args, env, library, model, chosen, _title(questions[-1]))
+            journal = _begin(early, args, env, library, model, chosen, _title(questions[-1]))
             return Query(
                 config, model, provider, journal, questions, toolset, asks, servers, wanted
             )
@@ -125,6 +126,11 @@ def _title(question: Draft) -> str:
     assert isinstance(question.event, ChatRequest)
     attached = question.metadata.get("attachments", ())
     return question.event.content or ", ".join(each["name"] for each in attached)
+
+
+def _begin(early: EarlyEnd, *about: Any) -> Journal:
+    early.turn_begins()  # else a signal could leave an empty conversation
+    return create(*about)
 
 
 def begin_servers(args: argparse.Namespace, env: Environment, config: Config, asks: bool) -> Any:

@@ -57,6 +57,8 @@ def run(arguments: List[str]) -> int:
         )
         args = parser.parse_args(rest)
         verbose = getattr(args, "verbose", 0)
+        # From here on, not only Ctrl+C is an exception, so that every command cleans up.
+        importlib.import_module("jpq.interrupt.signals").SignalRouter().__enter__()
         return int(importlib.import_module(command.body).run(args, env))
     except SystemExit as end:  # argparse's own, for --help and for the usage of other commands
         return end.code if isinstance(end.code, int) else int(ExitCode.FAILURE)
@@ -90,8 +92,9 @@ def asked_format(arguments: List[str]) -> Optional[str]:
 
 def _ended_by_signal(env: Environment, end: BaseException, format: Optional[str]) -> int:
     signals = importlib.import_module("jpq.interrupt.signals")
-    signum = int(getattr(end, "signum", signals.signal.SIGINT))
-    _failure().report_signal(env, signum, format)
+    signum: int = signals.signal_behind(end)
+    if format is not None:
+        _failure().report_signal(env, signum, format)
     signals.end_by_signal(signum)
     return 128 + signum
 

@@ -11,7 +11,9 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional
+import time
+from _thread import start_new_thread
+from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Tuple
 
 from jpq.interrupt.escalation import AT_ONCE, END, Escalation
 from jpq.named import NamedTuple
@@ -20,6 +22,9 @@ from jpq.terminal.modes import put_modes_back
 # By name because Windows lacks some and has its own Ctrl+Break.
 _KEYS = ("SIGINT", "SIGBREAK")
 _ENDING = ("SIGTERM", "SIGHUP")
+
+# How long Python may take to have freed an object.
+_AGAIN_S = 0.005
 
 
 class Interrupt(NamedTuple):
@@ -61,6 +66,9 @@ class SignalRouter:
         self._scopes: List[Notify] = [] if post is None else [post]
         self._previous: Dict[int, Any] = {}
         self._is_over = False
+        self._raised: Optional[Tuple[BaseException, Interrupt]] = None
+        self._again: Dict[int, Interrupt] = {}
+        self._hook: Any = None
 
     def __enter__(self) -> SignalRouter:
         for name in _KEYS + _ENDING:
@@ -68,9 +76,11 @@ class SignalRouter:
             # A signal that the parent ignores (nohup, a background job) stays ignored.
             if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:
                 self._previous[signum] = signal.signal(signum, self._handle)
+        self._hook, sys.unraisablehook = sys.unraisablehook, self._send_again
         return self
 
     def __exit__(self, *exc: object) -> None:
+        sys.unraisablehook = self._hook
         for signum, handler in self._previous.items():
             signal.signal(signum, handler)
         self._previous.clear()
@@ -105,19 +115,40 @@ class SignalRouter:
     def _handle(self, signum: int, frame: Optional[object]) -> None:
         if self._is_over:
             end_by_signal(signum)
-        if signum in _numbers(_KEYS):
-            press = self.escalation.press()
-            if press == AT_ONCE:
-                put_modes_back()
-                end_by_signal(signum)
-        else:
-            press = END
+        interrupt = self._again.pop(signum, None) or self._counted(signum)
+        try:
+            self._hand_on(interrupt)
+        except BaseException as error:
+            self._raised = error, interrupt
+            raise
+
+    def _counted(self, signum: int) -> Interrupt:
+        if not is_key(signum):
             self.escalation.end()
+            return Interrupt(signum, END)
+        press = self.escalation.press()
+        if press == AT_ONCE:
+            put_modes_back()
+            end_by_signal(signum)
+        return Interrupt(signum, press)
+
+    def _hand_on(self, interrupt: Interrupt) -> None:
         for notify in reversed(self._scopes):
-            if notify(Interrupt(signum, press)) is not False:
+            if notify(interrupt) is not False:
                 return
         self.escalation.end()
-        raise KeyboardInterrupt if signum == signal.SIGINT else Signalled(signum)
+        raise (
+            KeyboardInterrupt if interrupt.signum == signal.SIGINT else Signalled(interrupt.signum)
+        )
+
+    def _send_again(self, unraisable: Any) -> None:
+        """Python drops what is raised while it frees an object; a signal must not get lost."""
+        if self._raised is None or unraisable.exc_value is not self._raised[0]:
+            self._hook(unraisable)
+            return
+        interrupt, self._raised = self._raised[1], None
+        self._again[interrupt.signum] = interrupt
+        start_new_thread(_send_later, (interrupt.signum,))  # takes no lock, as one may be held
 
 
 def is_key(signum: int) -> bool:
@@ -125,9 +156,9 @@ def is_key(signum: int) -> bool:
     return signum in _numbers(_KEYS)
 
 
-def end_by_interrupt() -> NoReturn:
-    """End the process by Ctrl+C."""
-    end_by_signal(signal.SIGINT)
+def signal_behind(end: BaseException) -> int:
+    """The number of the signal that the router raised ``end`` for, or Python itself."""
+    return int(getattr(end, "signum", signal.SIGINT))
 
 
 def end_by_signal(signum: int) -> NoReturn:
@@ -136,6 +167,14 @@ def end_by_signal(signum: int) -> NoReturn:
         signal.signal(signum, signal.SIG_DFL)
         os.kill(os.getpid(), signum)
     os._exit(128 + signum)  # elsewhere only reached when the signal is blocked
+
+
+def _send_later(signum: int) -> None:
+    time.sleep(_AGAIN_S)
+    if sys.platform == "win32":  # os.kill there ends the process
+        signal.raise_signal(signum)
+    else:
+        os.kill(os.getpid(), signum)  # this wakes the main thread, too
 
 
 def _numbers(names: Any) -> List[int]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import subprocess
 import sys
+import time
 from typing import Iterator, List
 
 import pytest
@@ -138,6 +140,7 @@ with router:
 def test_a_press_while_jpq_is_being_loaded_shows_no_traceback() -> None:
     code = """
 import sys
+import time
 from jpq.cli import main
 class Pressed:
     def find_spec(self, name, path=None, target=None):
@@ -149,3 +152,61 @@ main.main(["hi"])
     command = [sys.executable, "-c", code]
     process = subprocess.run(command, cwd=ROOT, timeout=WAIT_S, stderr=subprocess.PIPE)
     assert (process.returncode, process.stderr) == (-signal.SIGINT, b"")
+
+
+class Freed:
+    """Presses while Python frees it, where nothing that is raised gets anywhere."""
+
+    def __init__(self, signum: int) -> None:
+        self.signum = signum
+
+    def __del__(self) -> None:
+        raise_signal(self.signum)
+        time.sleep(0)
+
+
+@pytest.mark.parametrize("signum", GRACEFUL)
+def test_what_python_drops_is_raised_again(signum: int, handlers: None) -> None:
+    lost = Freed(signum)
+    with SignalRouter(), pytest.raises((KeyboardInterrupt, Signalled)):
+        del lost
+        time.sleep(WAIT_S)
+
+
+def test_what_is_dropped_goes_to_a_scope_that_is_there_by_then(handlers: None) -> None:
+    posted: queue.SimpleQueue[Interrupt] = queue.SimpleQueue()
+    lost = Freed(signal.SIGINT)
+    with SignalRouter() as router:
+        del lost
+        router.listen(posted.put)
+        assert posted.get(timeout=WAIT_S) == Interrupt(signal.SIGINT, MENU)
+
+
+def test_other_errors_that_python_drops_are_told_as_ever(
+    handlers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: List[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: told.append(error.exc_value))
+
+    class Broken:
+        def __del__(self) -> None:
+            raise KeyError("broken")
+
+    broken = Broken()
+    with SignalRouter():
+        del broken
+    assert isinstance(told[0], KeyError)
+
+
+def test_once_all_is_told_a_signal_ends_the_process_at_once() -> None:
+    code = """
+router = SignalRouter()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with router:
+    router.stop_listening()
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+finally:
+    os._exit(7)
+"""
+    assert ended(code) == -signal.SIGINT
