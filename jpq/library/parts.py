@@ -16,6 +16,7 @@ from jpq.library.opening import (
     toolset_of,
 )
 from jpq.library.running import RunningTurn
+from jpq.named import NamedTuple
 from jpq.provider.base import Provider
 from jpq.provider.tool_names import RenamedTools
 from jpq.session import TurnSetup, open_provider
@@ -26,6 +27,13 @@ from jpq.turn.calls import Surroundings
 
 class Stopped(Exception):
     """The program gave up before anything was sent."""
+
+
+class Permits(NamedTuple):
+    """How tools may be called: ``--yes`` and ``--tool-choice``."""
+
+    yes: bool = False
+    tool_choice: Optional[str] = None
 
 
 class Parts:
@@ -61,7 +69,11 @@ class Parts:
             raise
 
     def setup(
-        self, turn: RunningTurn, journal: Journal, asker: Optional[ProgramAsker], yes: bool
+        self,
+        turn: RunningTurn,
+        journal: Journal,
+        asker: Optional[ProgramAsker],
+        permits: Permits,
     ) -> TurnSetup:
         """The setup of ``turn``, on its thread. Raises Stopped, JpqError."""
         self._provider.prepare(self.model.model, _Progress(turn))
@@ -75,14 +87,15 @@ class Parts:
             stream=True,
             deadline=None if seconds is None else turn.inbox.clock() + seconds,
             toolset=toolset,
-            tool_choice=None,
+            tool_choice=permits.tool_choice if toolset.tools else None,
             surroundings=Surroundings(
                 environ=self.place.environ,
                 cwd=self.place.cwd,
                 folder=journal.folder,
                 interactive=False,
-                yes=yes,
+                yes=permits.yes,
                 asker=asker,
+                in_order=False,
             ),
         )
 

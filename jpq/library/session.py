@@ -23,13 +23,14 @@ from jpq.library.opening import (
     saved_journal,
     settings_of,
 )
-from jpq.library.parts import Parts, Stopped
+from jpq.library.parts import Parts, Permits, Stopped
 from jpq.library.running import Event, RunningTurn
 from jpq.library.transcript import Transcript
 from jpq.session import run_turn
 from jpq.store.journal import Journal
 from jpq.turn import ending
 from jpq.turn.ending import TurnOutcome
+from jpq.turn.for_programs import Detailed
 
 # What arrived of such a turn is not what was asked for.
 _FAILED = (ending.ERROR, ending.INCOMPLETE, ending.DENIED)
@@ -44,8 +45,9 @@ class Session:
     the command saves, else a folder; ``conversation`` is the id of a saved one that goes on.
     ``options`` are the model's, ``config`` any other settings, over those of the
     configuration file. ``approve`` is asked about calls that need permission, ``answer`` what
-    running tools want to know; both on the thread that takes the events. ``yes`` is
-    ``--yes``. ``environ`` and ``cwd`` stand in for the process's own.
+    running tools want to know; both on the thread that takes the events. ``yes`` and
+    ``tool_choice`` are as the options of the command. ``environ`` and ``cwd`` stand in for the
+    process's own.
 
     Raises JpqError for what cannot be used. One thread at a time asks; ``cancel`` may be
     called from any. Several sessions do not know of each other. Close it, or use it in a
@@ -65,12 +67,14 @@ class Session:
         approve: Optional[Approve] = None,
         answer: Optional[Answer] = None,
         yes: bool = False,
+        tool_choice: Optional[str] = None,
         environ: Optional[Mapping[str, str]] = None,
         cwd: Optional[str] = None,
     ) -> None:
         environ = dict(os.environ if environ is None else environ)
         place = Place(environ, os.path.abspath(cwd or os.curdir), find_paths(environ))
-        self._approve, self._answer, self._yes = approve, answer, yes
+        self._approve, self._answer = approve, answer
+        self._permits = Permits(yes, tool_choice)
         self._turn: Optional[RunningTurn] = None
         self._busy = threading.Lock()  # held while a question is answered
         self._usages: List[Usage] = []
@@ -217,10 +221,13 @@ class Session:
         if self._approve is not None or self._answer is not None:
             asker = ProgramAsker(turn.post, approves=self._approve is not None)
         try:
-            setup = self._parts.setup(turn, journal, asker, self._yes)
+            setup = self._parts.setup(turn, journal, asker, self._permits)
         except Stopped:
             return _stopped_early(turn)
-        outcome = run_turn(setup, [] if question is None else [question], turn.inbox, turn)
+        display = Detailed(
+            turn, journal, setup.toolset, setup.model, setup.config, setup.surroundings.environ
+        )
+        outcome = run_turn(setup, [] if question is None else [question], turn.inbox, display)
         self._usages.append(outcome.usage)
         return outcome
 

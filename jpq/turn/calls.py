@@ -23,7 +23,8 @@ Settle = Callable[[List["ToolAnswered"], List[Draft]], None]
 class Surroundings(NamedTuple):
     """Where tools run: the environment they inherit, the folder, the conversation's folder
     (None where nothing is saved), whether a person can be asked, and ``--yes``. ``asker`` asks
-    in another way than on the terminal, for a program that drives the turn."""
+    in another way than on the terminal, for a program that drives the turn; programs are also
+    shown results as they come, and not ``in_order`` of the calls."""
 
     environ: Mapping[str, str]
     cwd: str
@@ -31,6 +32,7 @@ class Surroundings(NamedTuple):
     interactive: bool
     yes: bool
     asker: Optional[Asker] = None
+    in_order: bool = True
 
 
 class CallRound(Protocol):

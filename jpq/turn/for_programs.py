@@ -5,42 +5,43 @@ Loaded for ``--format jsonl`` and by Python programs.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Optional
+from typing import Any, Mapping, Optional
 
 from jpq.config.load import Config
 from jpq.config.paths import find_paths
 from jpq.events.turn import StreamStart, TokenUpdate, ToolUse, TurnEvent
 from jpq.provider.base import ModelRef
 from jpq.provider.window import context_window
+from jpq.render.display import Display
 from jpq.store.journal import Journal
 from jpq.tools.toolset import Toolset
 
-Show = Callable[[TurnEvent], None]
-
 
 class Detailed:
-    """Shows events with the turn's id, the names of tools for people and the context window.
-
-    Called like ``show``, from any thread; what it adds to is told by the turn's only.
-    """
+    """A Display that shows on another one, with the turn's id, the names of tools for people
+    and the context window added."""
 
     def __init__(
         self,
-        show: Show,
+        display: Display,
         journal: Journal,
         toolset: Toolset,
         model: ModelRef,
         config: Config,
         environ: Mapping[str, str],
     ) -> None:
-        self._show = show
+        self._display = display
+        self.flush = display.flush
+        self.lease = display.lease
+        self.lease_now = display.lease_now
         self._journal = journal
         self._toolset = toolset
         self._window: Any = lambda: context_window(
             model, config, find_paths(environ).cache, environ
         )
 
-    def __call__(self, event: TurnEvent) -> None:
+    def show(self, event: TurnEvent) -> None:
+        """Show ``event``. Any thread; what something is added to is told by the turn's only."""
         if isinstance(event, StreamStart):
             event = event._replace(turn=self._turn())
         elif isinstance(event, ToolUse):
@@ -52,7 +53,7 @@ class Detailed:
             )
         elif isinstance(event, TokenUpdate):
             event = event._replace(context_limit=self._limit())
-        self._show(event)
+        self._display.show(event)
 
     def _turn(self) -> Optional[str]:
         turn = self._journal.stream.last_turn()

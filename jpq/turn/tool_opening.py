@@ -31,10 +31,8 @@ def open_tool_phase(
     renderer: Display,
     settle: Settle,
     deadline: Optional[float] = None,
-    in_order: bool = True,
 ) -> ToolPhase:
-    """What runs calls of ``toolset``, until the ``deadline`` on the inbox's clock, and shows
-    results ``in_order`` or as they come.
+    """What runs calls of ``toolset``, until the ``deadline`` on the inbox's clock.
 
     Main thread. Raises ConfigError for a wrong rule.
     """
@@ -52,7 +50,7 @@ def open_tool_phase(
     )
     permissions = Permissions(Policy.of_config(config), yes=where.yes)
     tools = ToolCoordinator(toolset.tools, permissions, asker, launcher, renderer.show)
-    return ToolPhase(tools, inbox, settle, renderer.show, deadline, in_order)
+    return ToolPhase(tools, inbox, settle, renderer.show, deadline, where.in_order)
 
 
 def key_variables(config: Config) -> Set[str]:

@@ -1,0 +1,209 @@
+"""``jpq chat --format jsonl``: another program drives it, with JSON Lines both ways.
+
+stdin ─▶ reader ─▶ main ─▶ a session's thread ─▶ writer ─▶ stdout
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from typing import Any, BinaryIO, Callable, Dict, Optional, Tuple
+
+from jpq.cli.chat_jsonl_lines import (
+    MAIN,
+    Answer,
+    BadLine,
+    Cancel,
+    Close,
+    Fields,
+    Line,
+    Open,
+    Permission,
+    User,
+    parse_line,
+)
+from jpq.cli.chat_jsonl_output import LineWriter, OutputFailed
+from jpq.cli.chat_jsonl_session import ChatSession
+from jpq.cli.chat_jsonl_setup import SessionOptions
+from jpq.cli.environment import Environment
+from jpq.interrupt.signals import Interrupt, SignalRouter, end_by_signal
+from jpq.named import NamedTuple
+from jpq.turn.ending import of_display
+from jpq.turn.inbox import Inbox
+
+_FLUSH_POLL_S = 0.1
+# How long a reader may take over what is left to write when a signal ends the run.
+_LAST_WORDS_S = 0.3
+
+
+class _Read(NamedTuple):
+    """A line of stdin; None at its end."""
+
+    line: Optional[bytes]
+
+
+class _Ended(NamedTuple):
+    """A session's thread has nothing left to do."""
+
+    session: ChatSession
+
+
+def run(args: argparse.Namespace, env: Environment) -> int:
+    """Talk until stdin ends and all is answered; the exit code. Ends the process by the signal
+    that ended it. Raises JpqError for options that cannot be used."""
+    options = SessionOptions(args, env)
+    inbox = Inbox()
+    with SignalRouter(inbox.post):
+        talk = JsonChat(options, inbox, LineWriter(env.stdout, inbox.post))
+        talk.begin(env.stdin, " ".join(args.words), args.attach)
+        code, signum = talk.serve()
+    if signum is not None:
+        end_by_signal(signum)
+    return code
+
+
+class JsonChat:
+    """Hands lines to sessions, which are opened when they are first used. Main thread."""
+
+    def __init__(self, options: SessionOptions, inbox: Inbox, writer: LineWriter) -> None:
+        self._options = options
+        self._inbox = inbox
+        self._writer = writer
+        self._sessions: Dict[str, ChatSession] = {}
+        self._ending: Dict[ChatSession, None] = {}  # closed, but not at their end yet
+        self._openings: Dict[str, Open] = {}
+        self._code = 0
+        self._signum: Optional[int] = None
+
+    def begin(self, stdin: Optional[BinaryIO], words: str, attachments: Any) -> None:
+        """Ask what the command line does, and read what follows."""
+        if words.strip() or attachments:
+            self._take(User(MAIN, words, attachments))
+        read = threading.Thread(
+            target=_read_lines, args=(stdin, self._inbox.post), name="jpq-stdin", daemon=True
+        )
+        read.start()
+
+    def serve(self) -> Tuple[int, Optional[int]]:
+        """Deal with what comes until the end: the exit code, and the signal to end by."""
+        going = True
+        while going:
+            item = self._inbox.take()
+            if isinstance(item, _Read):
+                going = item.line is not None
+                self._take_data(item.line or b"")
+            else:
+                going = self._attend(item)
+        for session in list(self._sessions.values()):
+            self._close(session)
+        while self._ending:
+            self._attend(self._inbox.take())
+        self._flush()
+        return self._code, self._signum
+
+    def _attend(self, item: Any) -> bool:
+        """Deal with what is no line; False when it ends all."""
+        if isinstance(item, _Ended):
+            item.session.join()
+            self._ending.pop(item.session, None)
+            return True
+        if isinstance(item, Interrupt):
+            self._signum = item.signum
+        elif isinstance(item, OutputFailed):
+            self._code = of_display(item.error).exit_code
+        for session in (*self._sessions.values(), *self._ending):
+            session.stop()
+        return False
+
+    def _flush(self) -> None:
+        """Wait until all is written, however slow its reader is; a signal ends the wait."""
+        if self._signum is not None:
+            self._writer.flush(_LAST_WORDS_S)
+            return
+        while not self._writer.flush(_FLUSH_POLL_S):
+            item = self._inbox.take_ready()
+            if isinstance(item, Interrupt):
+                self._signum = item.signum
+                return
+
+    def _take_data(self, data: bytes) -> None:
+        if not data.strip():
+            return
+        try:
+            self._take(parse_line(data))
+        except BadLine as error:
+            self._complain(str(error), error.session)
+
+    def _take(self, line: Line) -> None:
+        if isinstance(line, Open):
+            self._open(line)
+            return
+        session = self._sessions.get(line.session)
+        if isinstance(line, User):
+            (session or self._begin(line.session)).ask(line)
+        elif session is None:
+            self._complain(f"There is no session {line.session!r} yet.", line.session)
+        elif isinstance(line, Cancel):
+            if not session.cancel():
+                self._complain("There is nothing to cancel.", line.session)
+        elif isinstance(line, Close):
+            self._close(session)
+        else:
+            self._reply(session, line)
+
+    def _reply(self, session: ChatSession, line: Any) -> None:
+        reply: Any = line.text if isinstance(line, Answer) else None
+        if isinstance(line, Permission):
+            reply = line.allow or line.reason or False
+        if not session.reply(line.id, reply):
+            self._complain(f"Nothing is asked about {line.id!r}.", session.name)
+
+    def _open(self, line: Open) -> None:
+        if line.session in self._sessions:
+            self._complain(f"The session {line.session!r} is open already.", line.session)
+        else:
+            self._openings[line.session] = line
+
+    def _begin(self, name: str) -> ChatSession:
+        opening = self._openings.pop(name, None) or Open(name)
+        first = name == MAIN
+
+        def ended() -> None:
+            self._inbox.post(_Ended(session))
+
+        session = ChatSession(
+            name,
+            lambda approve, answer: self._options.open(opening, first, approve, answer),
+            self._writer.write,
+            ended,
+        )
+        self._sessions[name] = session
+        return session
+
+    def _close(self, session: ChatSession) -> None:
+        del self._sessions[session.name]
+        self._ending[session] = None
+        session.finish()
+
+    def _complain(self, message: str, session: Optional[str]) -> None:
+        fields: Fields = {
+            "type": "error",
+            "kind": "bad_line",
+            "message": message,
+            "where": "stdin",
+            "hint": "docs/events.md lists the lines.",
+        }
+        self._writer.write(fields if session is None else {**fields, "session": session})
+
+
+def _read_lines(stdin: Optional[BinaryIO], post: Callable[[Any], None]) -> None:
+    """The body of the reader thread. What cannot be read is the end."""
+    try:
+        while stdin is not None:
+            line = stdin.readline()
+            if not line:
+                break
+            post(_Read(line))
+    except (OSError, ValueError):
+        pass
+    post(_Read(None))

@@ -1,0 +1,212 @@
+"""One session of ``jpq chat --format jsonl``: its queue of messages, answered on its own thread."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Optional
+
+from jpq.cli.chat_jsonl_lines import Fields, User, output_fields
+from jpq.cli.failure import as_error
+from jpq.errors import JpqError
+from jpq.events.turn import ConversationOpened, Error, Result
+from jpq.events.usage import Usage
+from jpq.library.asking import Answer, Approve, PermissionRequest, QuestionRequest
+from jpq.library.session import Session
+from jpq.turn.ending import of_choice, of_error
+
+OpenSession = Callable[[Approve, Answer], Session]
+
+_GIVEN_UP = "the program that was asked has ended"
+
+
+class _Message:
+    """A message on its way to its ``result``."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.cancelled = threading.Event()
+
+
+class ChatSession:
+    """Answers messages in order. ``write`` takes each line, ``ended`` is called at the end.
+
+    The methods are for the main thread and wait for nothing. ``open_session`` is called on
+    the session's own thread, for the first message.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        open_session: OpenSession,
+        write: Callable[[Fields], None],
+        ended: Callable[[], None],
+    ) -> None:
+        self.name = name
+        self._open_session = open_session
+        self._write = write
+        self._ended = ended
+        self._session: Optional[Session] = None
+        self._lock = threading.Lock()  # guards what follows
+        self._messages: Deque[_Message] = deque()  # the first is being answered
+        self._waiting: Dict[str, queue.SimpleQueue[Any]] = {}  # requests, by the id of their call
+        self._closing = False
+        self._deaf = False  # nobody answers requests any more
+        self._wake = threading.Semaphore(0)  # a message, or the end
+        self._asked: queue.SimpleQueue[Any] = queue.SimpleQueue()  # for the request of now
+        self._thread = threading.Thread(target=self._run, name=f"jpq-session-{name}", daemon=True)
+        self._thread.start()
+
+    def ask(self, user: User) -> None:
+        """Put a message into the queue."""
+        with self._lock:
+            self._messages.append(_Message(user))
+        self._wake.release()
+
+    def reply(self, id: str, reply: Any) -> bool:
+        """Answer a request; False where there is none of that id."""
+        with self._lock:
+            waiting = self._waiting.pop(id, None)
+        if waiting is not None:
+            waiting.put(reply)
+        return waiting is not None
+
+    def cancel(self) -> bool:
+        """Stop the oldest message that has no result yet; False where there is none."""
+        with self._lock:
+            if not self._messages:
+                return False
+            self._messages[0].cancelled.set()
+        self._stop_turn()
+        return True
+
+    def finish(self) -> None:
+        """End when all is answered; requests are refused from now on."""
+        with self._lock:
+            self._closing = self._deaf = True
+        self._refuse_all()
+        self._wake.release()
+
+    def stop(self) -> None:
+        """End at once, and save what there is."""
+        with self._lock:
+            for message in self._messages:
+                message.cancelled.set()
+        self.finish()
+        self._stop_turn()
+
+    def join(self) -> None:
+        """Wait for its end."""
+        self._thread.join()
+
+    def _stop_turn(self) -> None:
+        session = self._session
+        if session is not None:
+            session.cancel()
+        self._refuse_all()
+
+    def _refuse_all(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+        for each in waiting.values():
+            each.put(None)
+
+    # -- on the session's thread -------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while True:
+                with self._lock:
+                    message = self._messages[0] if self._messages else None
+                    if message is None and self._closing:
+                        return
+                if message is None:
+                    self._wake.acquire()
+                else:
+                    self._answer(message)
+        finally:
+            if self._session is not None:
+                self._session.close()
+            self._ended()
+
+    def _answer(self, message: _Message) -> None:
+        """Answer one message: its lines end with a ``result``, whatever happens."""
+        told = _Told(self._write, self._answered, self.name, message.user)
+        try:
+            if message.cancelled.is_set():
+                stopped = of_choice(saved=True)
+                told.tell(Result(stopped.status, "", None, Usage(), None, stopped.exit_code))
+                return
+            if self._session is None:
+                self._session = self._open_session(self._decide, self._decide)
+            user = message.user
+            for event in self._session.stream(user.text, attachments=user.attachments):
+                if isinstance(event, (PermissionRequest, QuestionRequest)):
+                    self._expect(event.id, message)
+                told.tell(event)
+                if message.cancelled.is_set() and not told.over:
+                    self._session.cancel()  # it may have come too early for the turn
+        except Exception as error:  # the top of a thread: told like any other failure
+            told.fail(as_error(error))
+
+    def _answered(self) -> None:
+        """Before the result is told, so that nothing after it can mean this message."""
+        with self._lock:
+            self._messages.popleft()
+
+    def _expect(self, id: str, message: _Message) -> None:
+        """Before the request is told, so that no answer can be too early."""
+        with self._lock:
+            self._waiting[id] = self._asked = queue.SimpleQueue()
+            if message.cancelled.is_set() or self._deaf:
+                self._asked.put(None)
+
+    def _decide(self, request: Any) -> Any:
+        """The answer of the program, which ``_expect`` has made a place for."""
+        reply = self._asked.get()
+        if reply is None and isinstance(request, PermissionRequest):
+            return _GIVEN_UP if self._deaf else False
+        return reply
+
+
+class _Told:
+    """The lines of one message's turn. ``ending`` is called before the last one."""
+
+    def __init__(
+        self,
+        write: Callable[[Fields], None],
+        ending: Callable[[], None],
+        session: str,
+        user: User,
+    ) -> None:
+        self._write = write
+        self._ending = ending
+        self._shared: Fields = {"session": session}
+        if user.request is not None:
+            self._shared["request"] = user.request
+        self._opened = False
+        self.over = False  # the result was told
+
+    def tell(self, event: Any) -> None:
+        """Write the line of ``event``, if it has one. The first is always ``conversation``."""
+        fields = output_fields(event)
+        if fields is None:
+            return
+        if not self._opened and not isinstance(event, ConversationOpened):
+            self._opened = True
+            self.tell(ConversationOpened(None, ""))
+        self._opened = True
+        if isinstance(event, Result):
+            self.over = True
+            self._ending()
+        self._write({**fields, **self._shared})
+
+    def fail(self, error: JpqError) -> None:
+        """Tell what ended the turn otherwise than by itself."""
+        if self.over:
+            return
+        ending = of_error(error)
+        told = Error(error.word, error.message, error.where, error.hint)
+        self.tell(told)
+        self.tell(Result(ending.status, "", None, Usage(), None, ending.exit_code, told))

@@ -1,0 +1,359 @@
+"""``jpq chat --format jsonl`` driven by another program: this one."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+from typing import Any, Dict, List, Optional
+
+import pytest
+
+from tests.support.events import checked
+from tests.support.programs import (
+    JPQ,
+    ROOT,
+    WAIT_S,
+    conversations,
+    entries,
+    environment,
+    jpq,
+    model_at,
+    script,
+)
+from tests.support.server import FINISH, Pause, Server, answer, delta, reply
+
+CALL = 'match = "go"\ntool_calls = [{ name = "shout", arguments = { word = "hey" } }]'
+DONE = 'match = "go"\ntext = "Done."'
+SHOUT = (
+    'tools.shout={ command = ["echo", "{word}"], run = "ask", display = { name = "Shouting", '
+    'title = "Shout {word}" }, parameters = { word = { type = "string" } } }'
+)
+
+
+class Driven:
+    """A running chat. Lines go in with ``say``; ``until`` reads lines up to one of a type."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [*JPQ, "chat", "--format", "jsonl", *arguments],
+            env=environment(),
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._in, self._out = self.process.stdin, self.process.stdout
+        self._guard = threading.Timer(WAIT_S * 2, self.process.kill)  # a hang must not be one
+        self.seen: List[Dict[str, Any]] = []
+
+    def __enter__(self) -> Driven:
+        self._guard.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._guard.cancel()
+        self._guard.join()
+        with self.process:
+            self.process.kill()
+
+    def say(self, type: Optional[str] = None, **fields: Any) -> None:
+        line = json.dumps({"type": type, **fields}) if type else fields["line"]
+        self._in.write(line.encode() + b"\n")
+        self._in.flush()
+
+    def until(self, type: str, **fields: Any) -> Dict[str, Any]:
+        """The next line of ``type`` with these ``fields``."""
+        while True:
+            data = self._out.readline()
+            assert data, (self.process.wait(WAIT_S), self.process.stderr.read())  # type: ignore[union-attr]
+            line = checked(data)
+            self.seen.append(line)
+            assert line["type"] != "result" or type in ("result", "error"), line
+            if line["type"] == type and all(line.get(k) == v for k, v in fields.items()):
+                return line
+
+    def leave(self) -> int:
+        """End stdin, and read what is left: the exit code. Nothing was said on stderr."""
+        self._in.close()
+        self.seen += [checked(line) for line in self._out]
+        assert self.process.stderr is not None
+        assert self.process.stderr.read() == b""
+        return self.process.wait(WAIT_S)
+
+
+def types(lines: List[Dict[str, Any]], session: str = "main") -> List[str]:
+    return [line["type"] for line in lines if line.get("session") == session]
+
+
+def test_a_message_gives_the_lines_of_a_query() -> None:
+    with Server(answer("Hello there.")) as server, Driven(*model_at(server)) as chat:
+        chat.say("user", text="hi", id="q-1")
+        result = chat.until("result")
+        assert result["text"] == "Hello there." and result["status"] == "complete"
+        assert {line["session"] for line in chat.seen} == {"main"}
+        assert {line["request"] for line in chat.seen} == {"q-1"}
+        assert types(chat.seen)[:2] == ["conversation", "stream_start"]
+        assert types(chat.seen)[-3:] == ["complete", "token_update", "result"]
+        assert chat.seen[0]["id"] is not None and chat.seen[1]["turn"] is not None
+        assert chat.leave() == 0
+
+
+def test_messages_of_a_session_are_answered_in_order_and_remembered() -> None:
+    with Server(answer("One."), answer("Two.")) as server, Driven(*model_at(server)) as chat:
+        chat.say("user", text="first", id=1)
+        chat.say("user", text="second", id=2)
+        assert chat.leave() == 0  # what is in the queue is answered all the same
+        results = [line for line in chat.seen if line["type"] == "result"]
+        assert [(each["request"], each["text"]) for each in results] == [(1, "One."), (2, "Two.")]
+        assert len(server.seen[1].json["messages"]) == 3
+    (folder,) = conversations()
+    assert [e["content"] for e in entries(folder) if e["type"] == "chat_request"] == [
+        "first",
+        "second",
+    ]
+
+
+def test_sessions_run_beside_each_other() -> None:
+    held = threading.Event()
+    head, first, *rest = reply(delta("slow"), FINISH, "[DONE]")
+    with Server([head, first, Pause(held), *rest]) as slow, Server(answer("quick")) as quick:
+        other = ["--set", f"providers.other.base_url={quick.url}"]
+        other += ["--set", "providers.other.api=openai-chat"]
+        with Driven(*model_at(slow), *other) as chat:
+            chat.say("open", session="b", model="other/test", system="Be quick.")
+            chat.say("user", session="a", text="hi")
+            chat.until("text_chunk", session="a")
+            chat.say("user", session="b", text="hi")
+            result = chat.until("result")  # while the other one still waits
+            assert (result["session"], result["text"]) == ("b", "quick")
+            assert quick.seen[0].json["messages"][0]["content"] == "Be quick."
+            held.set()
+            assert chat.until("result")["session"] == "a"
+            assert chat.leave() == 0
+    assert len(conversations()) == 2
+
+
+def test_permission_is_asked_for_and_given(tmp_path: Any) -> None:
+    model = "scripted/" + script(tmp_path, CALL, DONE)
+    with Driven("-m", model, "--set", SHOUT) as chat:
+        chat.say("user", text="go")
+        request = chat.until("permission_request")
+        assert (request["name"], request["title"], request["kind"]) == ("shout", "Shout hey", "run")
+        assert request["arguments"] == {"word": "hey"}
+        chat.say("permission", id="nobody", allow=True)
+        assert "nobody" in chat.until("error")["message"]
+        chat.say("permission", id=request["id"], allow=True)
+        assert chat.until("tool_result")["content"].strip() == "hey"
+        assert chat.until("result")["text"] == "Done."
+        use = next(line for line in chat.seen if line["type"] == "tool_use")
+        assert (use["display_name"], use["title"]) == ("Shouting", "Shout hey")
+        assert chat.leave() == 0
+
+
+def test_permission_is_refused_with_a_reason(tmp_path: Any) -> None:
+    model = "scripted/" + script(tmp_path, CALL, DONE)
+    with Driven("-m", model, "--set", SHOUT) as chat:
+        chat.say("user", text="go")
+        id = chat.until("permission_request")["id"]
+        chat.say("permission", id=id, allow=False, reason="too loud")
+        assert chat.until("tool_result")["content"] == "Not run: the user said no: too loud."
+        assert chat.leave() == 0
+
+
+def test_the_end_of_stdin_refuses_what_nobody_can_allow_any_more(tmp_path: Any) -> None:
+    model = "scripted/" + script(tmp_path, CALL, DONE)
+    with Driven("-m", model, "--set", SHOUT) as chat:
+        chat.say("user", text="go")
+        chat.until("permission_request")
+        assert chat.leave() == 0
+    result = next(line for line in chat.seen if line["type"] == "tool_result")
+    assert "has ended" in result["content"]
+    assert chat.seen[-1]["text"] == "Done."
+
+
+def test_yes_asks_for_nothing(tmp_path: Any) -> None:
+    model = "scripted/" + script(tmp_path, CALL, DONE)
+    with Driven("-m", model, "--set", SHOUT, "-y") as chat:
+        chat.say("user", text="go")
+        assert chat.until("result")["status"] == "complete"
+        assert "permission_request" not in types(chat.seen)
+
+
+@pytest.mark.parametrize("given, content", [("blue", "blue"), (None, "gave no answer")])
+def test_a_tool_asks_a_question(given: Any, content: str, tmp_path: Any) -> None:
+    call = CALL.replace("shout", "ask_user").replace("word", "question")
+    model = "scripted/" + script(tmp_path, call, DONE)
+    with Driven("-m", model, "-t", "ask_user", "-y") as chat:
+        chat.say("user", text="go")
+        question = chat.until("question")
+        assert (question["name"], question["question"]) == ("ask_user", "hey")
+        chat.say("answer", id=question["id"], text=given)
+        assert content in chat.until("tool_result")["content"]
+        assert chat.leave() == 0
+
+
+def endless() -> List[Any]:
+    head, first, *_ = reply(delta("Hello"))
+    return [head, first, Pause(threading.Event())]
+
+
+def test_cancel_stops_the_answer_and_saves_it() -> None:
+    with Server(endless(), answer("Next.")) as server, Driven(*model_at(server)) as chat:
+        chat.say("user", text="hi")
+        chat.until("text_chunk")
+        chat.say("cancel")
+        result = chat.until("result")
+        assert (result["status"], result["text"], result["exit_code"]) == (
+            "interrupted",
+            "Hello",
+            0,
+        )
+        chat.say("user", text="and now?")
+        assert chat.until("result")["text"] == "Next."
+        chat.say("cancel")
+        assert "nothing to cancel" in chat.until("error")["message"]
+        assert chat.leave() == 0
+
+
+def test_cancel_right_after_a_message_is_not_lost() -> None:
+    with Server(endless()) as server, Driven(*model_at(server)) as chat:
+        chat.say("user", text="hi")
+        chat.say("cancel")
+        assert chat.until("result")["status"] == "interrupted"
+        assert chat.leave() == 0
+
+
+def test_cancel_while_permission_is_awaited(tmp_path: Any) -> None:
+    model = "scripted/" + script(tmp_path, CALL, DONE)
+    with Driven("-m", model, "--set", SHOUT) as chat:
+        chat.say("user", text="go")
+        chat.until("permission_request")
+        chat.say("cancel")
+        assert chat.until("result")["status"] == "interrupted"
+        assert chat.leave() == 0
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("nonsense", "not JSON"),
+        ("[1]", "not a JSON object"),
+        ('"text"', "not a JSON object"),
+        ("{}", "no type null"),
+        ('{"type": "shout"}', 'no type "shout"'),
+        ('{"type": "user"}', "'text' must be a string"),
+        ('{"type": "user", "text": " "}', "'text' must be a string"),
+        ('{"type": "user", "text": "hi", "id": true}', "'id' must be"),
+        ('{"type": "user", "text": "hi", "attachments": "x"}', "'attachments' must be"),
+        ('{"type": "user", "text": "hi", "session": 1}', "'session' must be a string"),
+        ('{"type": "permission", "id": "x"}', "'allow' must be"),
+        ('{"type": "cancel", "session": "ghost"}', "no session 'ghost'"),
+        ('{"type": "permission", "id": "x", "allow": true}', "no session 'main'"),
+        ('{"type": "user", "text": NaN}', "not JSON"),
+    ],
+)
+def test_a_line_that_means_nothing_changes_nothing(line: str, message: str) -> None:
+    with Server(answer("Hello")) as server:
+        said = (line + '\n\n{"type": "user", "text": "hi"}\n').encode()
+        ran = jpq("chat", "--format", "jsonl", *model_at(server), stdin=said)
+        assert len(server.seen) == 1
+    assert ran.code == 0 and ran.err == b""
+    error, *rest = sorted(ran.events, key=lambda each: each.get("kind") != "bad_line")
+    assert (error["type"], error["kind"]) == ("error", "bad_line")
+    assert message in error["message"]
+    assert rest[-1]["status"] == "complete"
+
+
+def test_a_failure_is_told_with_its_message_and_ends_nothing() -> None:
+    with Server(answer("Hello")) as server, Driven(*model_at(server)) as chat:
+        chat.say("open", session="wrong", model="nobody/knows")
+        chat.say("user", session="wrong", text="hi", id=7)
+        result = chat.until("result")
+        assert (result["status"], result["exit_code"], result["request"]) == ("error", 78, 7)
+        assert types(chat.seen, "wrong") == ["conversation", "error", "result"]
+        chat.say("user", text="hi", attachments=["/no/such/file"])
+        assert chat.until("result")["exit_code"] == 65
+        chat.say("user", text="hi")
+        assert chat.until("result")["status"] == "complete"
+        assert chat.leave() == 0
+
+
+def test_a_session_can_be_closed_and_gone_on_with() -> None:
+    with Server(answer("One."), answer("Two.")) as server, Driven(*model_at(server)) as chat:
+        chat.say("user", session="a", text="first")
+        chat.say("open", session="a")
+        assert "open already" in chat.until("error")["message"]
+        chat.say("close", session="a")
+        chat.until("result")
+        id = next(line["id"] for line in chat.seen if line["type"] == "conversation")
+        chat.say("open", session="a", conversation=id)
+        chat.say("user", session="a", text="second")
+        assert chat.until("conversation")["id"] == id
+        assert chat.until("result")["text"] == "Two."
+        assert len(server.seen[1].json["messages"]) == 3
+        assert chat.leave() == 0
+    assert len(conversations()) == 1
+
+
+def test_options_choose_the_conversation_and_the_first_message() -> None:
+    with Server(answer("One."), answer("Two."), answer("Three.")) as server:
+        options = ["chat", "--format", "jsonl", *model_at(server)]
+        first = jpq(*options, "-s", "Be brief.", "-o", "temperature=0.5", "hello")
+        assert first.events[-1]["text"] == "One."
+        assert server.seen[0].json["temperature"] == 0.5
+        id = first.events[0]["id"]
+        again = jpq(*options, "-r", id, stdin=b'{"type": "user", "text": "more"}\n')
+        assert again.events[0]["id"] == id
+        copy = jpq(*options, "-r", id, "--fork", "and more")
+        assert copy.events[0]["id"] not in (None, id)
+        asked = [message["content"] for message in server.seen[2].json["messages"]]
+    assert asked == ["Be brief.", "hello", "One.", "more", "Two.", "and more"]
+    jpq("chat", "--format", "jsonl", "-r", "nothing").failed_with(65, "no conversation 'nothing'")
+
+
+def test_ephemeral_saves_nothing() -> None:
+    with Server(answer("One.")) as server:
+        ran = jpq("chat", "--format", "jsonl", *model_at(server), "--ephemeral", "hello")
+    assert ran.events[0]["id"] is None and not conversations()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_ends(signum: int) -> None:
+    with Server(endless()) as server, Driven(*model_at(server)) as chat:
+        chat.say("user", text="hi")
+        chat.say("user", text="not asked any more", id=2)
+        chat.until("text_chunk")
+        chat.process.send_signal(signum)
+        assert chat.until("result")["status"] == "interrupted"
+        assert chat.until("result", request=2)["status"] == "interrupted"
+        assert chat.process.wait(WAIT_S) == -signum
+        assert len(server.seen) == 1
+    (folder,) = conversations()
+    assert [e.get("content") or e.get("message") for e in entries(folder)][:2] == ["hi", "Hello"]
+
+
+def test_a_reader_that_went_away_ends_it() -> None:
+    with Server(endless()) as server, Driven(*model_at(server)) as chat:
+        chat.say("user", text="hi")
+        chat.until("text_chunk")
+        assert chat.process.stdout is not None
+        chat.process.stdout.close()
+        chat.say("nonsense")
+        assert chat.process.wait(WAIT_S) == 141
+    (folder,) = conversations()
+    assert entries(folder)[1]["message"] == "Hello"
+
+
+def test_a_reader_that_does_not_read_keeps_no_answer_from_being_saved() -> None:
+    text = "word " * 30_000  # more than a pipe takes
+    with Server(answer(text, chunked=False)) as server, Driven(*model_at(server)) as chat:
+        chat.say("user", text="hi")
+        chat.process.stdin.close()  # type: ignore[union-attr]
+        deadline = threading.Event()
+        while not [f for f in conversations() if "turn_end" in str(entries(f))]:
+            assert not deadline.wait(0.05)
+        chat.process.send_signal(signal.SIGTERM)
+        assert chat.process.wait(WAIT_S) == -signal.SIGTERM
