@@ -7,7 +7,7 @@ import time
 from typing import Any, NoReturn, Optional
 
 from jpq.errors import RunTimeoutError
-from jpq.interrupt.signals import Interrupt, SignalRouter
+from jpq.interrupt.signals import Interrupt, Notify, SignalRouter
 from jpq.turn.ending import TurnOutcome
 from jpq.turn.inbox import Inbox
 
@@ -36,10 +36,10 @@ class EarlyEnd:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, left)
 
-    def turn_begins(self) -> None:
-        """From now on nothing is raised; the turn finds signals in the inbox."""
+    def turn_begins(self, notify: Optional[Notify] = None) -> None:
+        """From now on nothing is raised; signals go to ``notify``, without one to the inbox."""
         self._stop_clock()
-        self.router.listen(self.inbox.post)
+        self.router.listen(notify or self.inbox.post)
 
     def turn_is_over(self) -> None:
         """All is saved and told: from now on a signal ends the process at once."""

@@ -96,7 +96,7 @@ def prepare(
             provider = _rare("provider.tool_names").RenamedTools(provider)
         questions = _questions(prompt, attached, template)
         if saved is None:
-            journal = _begin(early, args, env, library, model, chosen, _title(questions[-1]))
+            journal = _new(early, args, env, library, model, chosen, _title(questions[-1]))
             return Query(
                 config, model, provider, journal, questions, toolset, asks, servers, wanted
             )
@@ -128,7 +128,7 @@ def _title(question: Draft) -> str:
     return question.event.content or ", ".join(each["name"] for each in attached)
 
 
-def _begin(early: EarlyEnd, *about: Any) -> Journal:
+def _new(early: EarlyEnd, *about: Any) -> Journal:
     early.turn_begins()  # else a signal could leave an empty conversation
     return create(*about)
 
