@@ -13,6 +13,7 @@ from bench import (
     conversations,
     decoders,
     durability,
+    everyday,
     large,
     latency,
     oneshot,
@@ -47,9 +48,11 @@ BENCHMARKS = {
     "conversations": conversations.measure,
     "tools": tools.measure,
     "durability": _durability,
+    "everyday": everyday.measure,
 }
-# Runs only when it is named: it takes minutes, and what it finds does not depend on the machine.
-BY_NAME_ONLY = ("durability",)
+# Run only when they are named: the one takes minutes, and what it finds does not depend on the
+# machine; the other installs programs of other people.
+BY_NAME_ONLY = ("durability", "everyday")
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ from typing import Any, List, NoReturn, Optional, Sequence, Tuple
 
 from jpq import __version__
 from jpq.cli import argument_types
+from jpq.cli.query_help import HelpFormatter, add_help
 from jpq.cli.script_options import (
     add_batch_options,
     add_shape_options,
@@ -15,27 +16,16 @@ from jpq.cli.script_options import (
 )
 from jpq.errors import UsageError
 
-_EPILOG = """\
-commands (jpq COMMAND --help says more; jpq query ls asks the word "ls"):
-  chat, conversation (c), models, keys, tools, mcp, templates, config, render,
-  doctor, completion
-
-examples:
-  jpq "Why is the sky blue?"
-  git diff | jpq "Write a commit message for this"
-  jpq -m local/smollm2 "Hello"      an embedded model, no key needed
+_EXAMPLES = """\
+  jpq "Why is the sky blue?"                        the answer streams to stdout
+  git diff | jpq "Write a commit message for this"  the words, then stdin
+  jpq -m local/smollm2 "Hello"                      a model of its own, no key
 """
-
-
-class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """One line an option: its value is named once."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26, width=80)
-
-    def _format_action_invocation(self, action: argparse.Action) -> str:
-        names = ", ".join(action.option_strings)
-        return f"{names} {action.metavar}" if action.metavar else names
+_COMMON = "-m -s -a -c -r -t -x --schema --json -q --retry -h --help-all"
+_EPILOG = """\
+commands (jpq COMMAND --help): chat, conversation (c), models, keys, tools, mcp,
+  templates, config, render, doctor, completion; jpq query ls asks the word "ls"
+"""
 
 
 class TolerantParser(argparse.ArgumentParser):
@@ -71,7 +61,7 @@ class TolerantParser(argparse.ArgumentParser):
         """Raises UsageError: how it is told depends on --format."""
         raise UsageError(
             f"{message[:1].upper()}{message[1:]}.",
-            hint=f"{self.prog} --help lists the options. Words that are none go after --.",
+            hint=f"{self.prog} --help-all lists the options. Words that are none go after --.",
         )
 
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -85,7 +75,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     parser = TolerantParser(
         prog=prog,
         usage=f"{prog} [options] [question ...]",
-        description="Ask a language model; the answer streams to stdout.",
+        description=_EXAMPLES,
         epilog=_EPILOG,
         formatter_class=HelpFormatter,
         allow_abbrev=False,
@@ -96,6 +86,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     add_question_options(common)
     _add_kept_questions(common)
     add_tool_options(common)
+    add_help(common, _COMMON)
     output = parser.add_argument_group("output")
     _add_formats(output)
     add_shape_options(output)
@@ -180,7 +171,6 @@ def add_tool_options(group: Any) -> None:
     group.add_argument(
         "-y", "--yes", action="store_true", help="run tools without asking, where run = ask"
     )
-    group.add_argument("-h", "--help", action="help", help="show this and exit")
     group.add_argument(
         "--version", action="version", version=f"jpq {__version__}", help="print it and exit"
     )

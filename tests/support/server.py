@@ -9,16 +9,17 @@ import ssl
 import subprocess
 import threading
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Union
 
 WAIT_S = 10.0
 PAUSE_POLL_S = 0.02  # how often a paused reply looks whether the test is over
 
 
 class Pause(NamedTuple):
-    """Send nothing until ``event`` is set; ends the connection if it never is."""
+    """Send nothing until ``event`` is set; ends the connection if it is not in ``within_s``."""
 
     event: threading.Event
+    within_s: float = WAIT_S
 
 
 class Tell(NamedTuple):
@@ -43,6 +44,10 @@ class Seen(NamedTuple):
     @property
     def json(self) -> Any:
         return json.loads(self.body)
+
+
+# What is sent for a request, or what makes that of it.
+Script = Union[Sequence[Step], Callable[[Seen], Sequence[Step]]]
 
 
 def head(
@@ -125,14 +130,14 @@ def certificate(folder: str) -> str:
 
 
 class Server:
-    """Serves one script a request, in order; the last one repeats.
+    """Serves one script a request, in order; the last one repeats. One may depend on its request.
 
     Each connection is read to the end of one request, the script's steps are sent, and the
     connection is closed. ``seen`` lists the requests. Use as a context manager. With a
     ``pem`` file (see ``certificate``) it speaks https.
     """
 
-    def __init__(self, *scripts: Sequence[Step], pem: Optional[str] = None) -> None:
+    def __init__(self, *scripts: Script, pem: Optional[str] = None) -> None:
         self._scripts = list(scripts)
         self._tls: Optional[ssl.SSLContext] = None
         if pem is not None:
@@ -184,10 +189,10 @@ class Server:
             thread.join(WAIT_S)
         assert not any(thread.is_alive() for thread in threads), "a server thread did not end"
 
-    def _paused(self, event: threading.Event) -> bool:
-        """Wait for ``event``; False when it does not come, or the test is over before."""
-        deadline = time.monotonic() + WAIT_S
-        while not event.wait(PAUSE_POLL_S):
+    def _paused(self, pause: Pause) -> bool:
+        """Wait for its event; False when it does not come, or the test is over before."""
+        deadline = time.monotonic() + pause.within_s
+        while not pause.event.wait(PAUSE_POLL_S):
             if self._closing.is_set() or time.monotonic() >= deadline:
                 return False
         return True
@@ -240,7 +245,7 @@ class Server:
         with self._lock:
             script = self._scripts[min(len(self.seen), len(self._scripts) - 1)]
             self.seen.append(request)
-        return self._play(connection, script)
+        return self._play(connection, script(request) if callable(script) else script)
 
     def _play(self, connection: socket.socket, script: Sequence[Step]) -> bool:
         for step in script:
@@ -253,7 +258,7 @@ class Server:
             if isinstance(step, Tell):
                 step.event.set()
             elif isinstance(step, Pause):
-                if not self._paused(step.event):
+                if not self._paused(step):
                     return False
             else:
                 assert isinstance(step, bytes)
