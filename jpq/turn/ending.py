@@ -114,6 +114,14 @@ def of_error(error: JpqError) -> Ending:
     return Ending(status, int(error.exit_code), error)
 
 
+def of_failure(error: JpqError, saved: bool) -> Ending:
+    """The ending of a turn whose last attempt failed. Where another one may help later, and
+    the turn is ``saved``, the person is told how to make it."""
+    if saved and isinstance(error, StreamError) and error.retryable and "--retry" not in error.hint:
+        error.hint = f"{error.hint} Then: jpq --retry" if error.hint else "Go on with: jpq --retry"
+    return of_error(error)
+
+
 def of_denied(error: JpqError) -> Ending:
     """The ending of a turn whose calls could not be allowed."""
     return Ending(DENIED, int(error.exit_code), error)

@@ -127,7 +127,7 @@ class TurnLoop:
         try:
             finished = self._cycle.run(self._open_exchange)
         except JpqError as error:
-            self._ending = ending.of_error(error)
+            self._ending = ending.of_failure(error, saved=self._journal.id is not None)
             self._move(Trigger.FAILED)
             return
         if finished:

@@ -232,6 +232,26 @@ def test_what_cannot_be_mended_keeps_the_partial_and_its_own_code(
 
 
 @pytest.mark.parametrize(
+    "kind, hint, told",
+    [
+        (ErrorKind.CUT, "", "Go on with: jpq --retry"),
+        (ErrorKind.OVERLOADED, "Try again later.", "Try again later. Then: jpq --retry"),
+        (ErrorKind.STALLED, "Or: jpq --retry", "Or: jpq --retry"),
+        (ErrorKind.AUTH, "Check the key.", "Check the key."),
+    ],
+)
+def test_giving_up_tells_how_to_try_again_where_that_may_help(
+    kind: ErrorKind, hint: str, told: str
+) -> None:
+    for id, wanted in (("a1", told), (None, hint)):  # nothing is kept of a turn that is not saved
+        journal = MemoryJournal()
+        journal.id = id
+        turn = Turn([StreamError(kind, "No.", hint=hint)], max_attempts=1, journal=journal)
+        error = turn.ask().ending.error
+        assert error is not None and error.hint == wanted
+
+
+@pytest.mark.parametrize(
     "script,status,finish",
     [
         ([text("cut short"), Finished(LENGTH)], "limited", LENGTH),
