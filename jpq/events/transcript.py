@@ -71,7 +71,10 @@ class ChatResponse(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The answer; separate message items are a blank line apart."""
+        """The answer; separate message items are a blank line apart. Of a turn that is over it
+        is the text of its result."""
+        if "text" in self.details:
+            return str(self.details["text"])
         return "\n\n".join(b.text for b in self.blocks if isinstance(b, TextBlock) and b.text)
 
     @property
@@ -94,6 +97,11 @@ class ChatResponse(NamedTuple):
     def status(self) -> str:
         """How the turn ended, in the words of docs/events.md; for a single cycle ``complete``."""
         return str(self.details.get("status", "complete"))
+
+    @property
+    def structured(self) -> Any:
+        """The value that the answer is, where it had to match a schema."""
+        return self.details.get("structured")
 
     def __str__(self) -> str:
         return self.text

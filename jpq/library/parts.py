@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence
 
 from jpq.events.turn import Notice
 from jpq.library.asking import ProgramAsker
@@ -23,6 +23,9 @@ from jpq.session import TurnSetup, open_provider
 from jpq.store.journal import Journal
 from jpq.tools.toolset import Toolset
 from jpq.turn.calls import Surroundings
+
+if TYPE_CHECKING:
+    from jpq.library.shape import Shape
 
 
 class Stopped(Exception):
@@ -74,15 +77,19 @@ class Parts:
         journal: Journal,
         asker: Optional[ProgramAsker],
         permits: Permits,
+        shape: Optional[Shape],
     ) -> TurnSetup:
         """The setup of ``turn``, on its thread. Raises Stopped, JpqError."""
         self._provider.prepare(self.model.model, _Progress(turn))
         toolset = self._offered(turn)
+        provider = self._provider
+        if shape is not None:
+            provider = shape.told(provider, self.model, self.config, self.place)
         seconds = self.config["request.total_timeout_s"]
         return TurnSetup(
             config=self.config,
             model=self.model,
-            provider=RenamedTools(self._provider) if toolset.tools else self._provider,
+            provider=RenamedTools(provider) if toolset.tools else provider,
             journal=journal,
             stream=True,
             deadline=None if seconds is None else turn.inbox.clock() + seconds,
@@ -97,6 +104,7 @@ class Parts:
                 asker=asker,
                 in_order=False,
             ),
+            demand=None if shape is None else shape.demand,
         )
 
     def close(self) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import threading
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from jpq.config.paths import find_paths
 from jpq.conversation.event import ChatRequest, Draft
@@ -26,14 +27,31 @@ from jpq.library.opening import (
 from jpq.library.parts import Parts, Permits, Stopped
 from jpq.library.running import Event, RunningTurn
 from jpq.library.transcript import Transcript
+from jpq.named import NamedTuple
 from jpq.session import run_turn
 from jpq.store.journal import Journal
 from jpq.turn import ending
 from jpq.turn.ending import TurnOutcome
 from jpq.turn.for_programs import Detailed
 
+if TYPE_CHECKING:
+    from jpq.library.shape import Schema, Shape
+
 # What arrived of such a turn is not what was asked for.
 _FAILED = (ending.ERROR, ending.INCOMPLETE, ending.DENIED)
+
+
+class _Asked(NamedTuple):
+    """A question, or with None for ``request`` the last one again."""
+
+    request: Optional[ChatRequest]
+    shape: Optional[Shape] = None
+    metadata: Mapping[str, Any] = {}
+
+    @property
+    def drafts(self) -> List[Draft]:
+        """What of it is new to the conversation."""
+        return [] if self.request is None else [Draft(self.request, self.metadata)]
 
 
 class Session:
@@ -110,30 +128,46 @@ class Session:
         """What is to be said about the configuration; nothing is printed."""
         return self._parts.config.warnings
 
-    def stream(self, prompt: str, *, attachments: Sequence[Attachable] = ()) -> Iterator[Event]:
+    def stream(
+        self,
+        prompt: str,
+        *,
+        attachments: Sequence[Attachable] = (),
+        schema: Optional[Schema] = None,
+    ) -> Iterator[Event]:
         """Ask, and yield what happens as it happens; the last event is a ``Result``.
 
-        Nothing is sent before the first step. Closing the iterator early stops the answer,
+        ``attachments`` are paths, or names with bytes. With a ``schema`` (JSON Schema, or the
+        short form of ``--schema``) the answer is JSON that matches it. Nothing is sent before
+        the first step. Closing the iterator early stops the answer,
         which is saved as far as it came. What fails within the turn is an ``Error`` event;
         raises JpqError for what fails before.
         """
-        with self._running(self._question(prompt, attachments)) as turn:
+        with self._running(self._question(prompt, attachments, schema)) as turn:
             yield from turn.events(self._approve, self._answer)
 
-    def ask(self, prompt: str, *, attachments: Sequence[Attachable] = ()) -> ChatResponse:
-        """Ask, and return the whole answer.
+    def ask(
+        self,
+        prompt: str,
+        *,
+        attachments: Sequence[Attachable] = (),
+        schema: Optional[Schema] = None,
+    ) -> ChatResponse:
+        """Ask as ``stream`` does, and return the whole answer; ``structured`` is its value
+        where it had to match a schema.
 
         An answer that its provider, a limit or ``cancel`` ended early is returned, and not
         ``is_complete``. Raises JpqError where it failed; its ``response`` is what had arrived.
         """
-        return self._whole(self._question(prompt, attachments))
+        return self._whole(self._question(prompt, attachments, schema))
 
     def retry(self) -> ChatResponse:
         """Have the last question answered that was not answered to its end; as ``ask``."""
         turn = None if self._journal is None else self._journal.stream.last_turn()
         if turn is None or not turn.unfinished:
             raise BadInputError("The last turn is complete; there is nothing to retry.")
-        return self._whole(None)
+        stored = turn.entries[0].metadata.get("schema")
+        return self._whole(_Asked(None, _shape(stored) if isinstance(stored, dict) else None))
 
     def cancel(self) -> None:
         """Stop the answer that is under way, if any, and save it as far as it came.
@@ -164,14 +198,20 @@ class Session:
 
     # -- one turn ----------------------------------------------------------------------
 
-    def _question(self, prompt: str, attachments: Sequence[Attachable]) -> Draft:
+    def _question(
+        self, prompt: str, attachments: Sequence[Attachable], schema: Optional[Schema]
+    ) -> _Asked:
         if not prompt.strip() and not attachments:
             raise BadInputError("There is no question.")
         parts = self._parts
-        metadata = read_attachments(attachments, parts.place, parts.config, parts.model)
-        return Draft(ChatRequest(prompt), metadata)
+        shape = None if schema is None else _shape(schema)
+        metadata = {
+            **read_attachments(attachments, parts.place, parts.config, parts.model),
+            **({} if shape is None else shape.metadata),
+        }
+        return _Asked(ChatRequest(prompt), shape, metadata)
 
-    def _whole(self, question: Optional[Draft]) -> ChatResponse:
+    def _whole(self, question: _Asked) -> ChatResponse:
         transcript = Transcript(self._parts.model.model)
         with self._running(question) as turn:
             transcript.drain(turn.events(self._approve, self._answer))
@@ -184,7 +224,7 @@ class Session:
         return response
 
     @contextlib.contextmanager
-    def _running(self, question: Optional[Draft]) -> Iterator[RunningTurn]:
+    def _running(self, question: _Asked) -> Iterator[RunningTurn]:
         """A turn that runs until the end of the ``with``, and is stopped there if it has to
         be."""
         if self._closed:
@@ -208,28 +248,34 @@ class Session:
         finally:
             self._busy.release()
 
-    def _open_journal(self, question: Optional[Draft]) -> Journal:
+    def _open_journal(self, question: _Asked) -> Journal:
         if self._journal is None:
-            text = "" if question is None else question.event.content  # type: ignore[union-attr]
+            text = "" if question.request is None else question.request.content
             parts = self._parts
             self._journal = new_journal(self._library, self._chosen, parts.model, parts.place, text)
         return self._journal
 
-    def _run(self, turn: RunningTurn, journal: Journal, question: Optional[Draft]) -> TurnOutcome:
+    def _run(self, turn: RunningTurn, journal: Journal, question: _Asked) -> TurnOutcome:
         """The turn, on its own thread."""
         asker = None
         if self._approve is not None or self._answer is not None:
             asker = ProgramAsker(turn.post, approves=self._approve is not None)
         try:
-            setup = self._parts.setup(turn, journal, asker, self._permits)
+            setup = self._parts.setup(turn, journal, asker, self._permits, question.shape)
         except Stopped:
             return _stopped_early(turn)
         display = Detailed(
             turn, journal, setup.toolset, setup.model, setup.config, setup.surroundings.environ
         )
-        outcome = run_turn(setup, [] if question is None else [question], turn.inbox, display)
+        outcome = run_turn(setup, question.drafts, turn.inbox, display)
         self._usages.append(outcome.usage)
         return outcome
+
+
+def _shape(schema: Schema) -> Shape:
+    # Few questions have one.
+    shape: Shape = importlib.import_module("jpq.library.shape").Shape(schema)
+    return shape
 
 
 def _stopped_early(turn: RunningTurn) -> TurnOutcome:

@@ -104,7 +104,8 @@ class Transcript(transcript.Transcript):
     def _result(self, event: Result) -> None:
         reason = _REASONS.get(event.status) or event.finish_reason or STOP
         super().feed(Metered(event.usage))
-        super().feed(Finished(reason, {"status": event.status, "cost": event.cost}))
+        about = {"status": event.status, "text": event.text, "cost": event.cost}
+        super().feed(Finished(reason, {**about, **event.extra}))
 
 
 _FOLDS: Mapping[type, Callable[[Transcript, Any], None]] = {
