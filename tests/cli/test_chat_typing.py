@@ -113,7 +113,6 @@ def test_the_tab_key_completes_commands_models_tools_and_files(desk: Desk) -> No
         with open(os.path.join(desk.work, name), "w", encoding="utf-8") as file:
             file.write("Notes.\n")
     home = os.path.join(desk.folder, "home")
-    os.makedirs(home)
     with open(os.path.join(home, "config.toml"), "w", encoding="utf-8") as file:
         file.write('[aliases]\nspeedy = "custom/quick"\n[tools.count]\ndescription = "Counts"\n')
         file.write('command = ["true"]\n')

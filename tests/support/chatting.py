@@ -31,7 +31,8 @@ class Desk:
         self.environ = {**environment(os.path.join(folder, "home")), "ENV": ""}
         self.environ.pop("NO_COLOR", None)
         self.work = os.path.join(folder, "work")
-        os.makedirs(self.work, exist_ok=True)
+        for each in (self.work, os.path.join(folder, "home")):
+            os.makedirs(each, exist_ok=True)
 
     def argv(self, server: Server, *options: str, program: Sequence[str] = ()) -> List[str]:
         """The command that talks with the model of ``server``."""

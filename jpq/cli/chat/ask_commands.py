@@ -62,7 +62,7 @@ def _edited(place: Place, text: str) -> str:
             "There is no editor: VISUAL and EDITOR are not set.",
             hint='Several lines go between lines of three quotes: """',
         )
-    edited = edit_text(text, ".md", command).rstrip("\n")
+    edited = edit_text(text and text + "\n", ".md", command).rstrip("\n")
     if not edited.strip():
         raise BadInputError("The message is empty, so nothing was sent.")
     return edited

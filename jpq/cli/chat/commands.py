@@ -59,7 +59,7 @@ def _exit(place: Place, words: str) -> Done:
 
 
 def _unknown(name: str) -> UsageError:
-    nearest = nearest_of(name, COMMANDS)
+    nearest = nearest_of(name, [*COMMANDS, *_ALIASES])
     guess = f"Did you mean /{nearest}? " if nearest else "/help lists the commands. "
     return UsageError(
         f"There is no command /{name}.",

@@ -6,7 +6,8 @@ from typing import Any, Mapping
 
 from jpq.cli.chat.place import Done, Place
 from jpq.cli.query_options import text_or_file
-from jpq.errors import UsageError
+from jpq.config.sources import OPTION
+from jpq.errors import ConfigError, UsageError
 from jpq.tools.registry import BUILTINS, is_configured, offered_names
 
 _OFF = "off"
@@ -59,6 +60,11 @@ def tools(place: Place, words: str) -> Done:
 
 
 def _choose(place: Place, changes: Mapping[str, Any]) -> None:
-    with place.interruptible():
-        ready = place.chat.answering_with(changes)
+    try:
+        with place.interruptible():
+            ready = place.chat.answering_with(changes)
+    except ConfigError as error:
+        if error.where.startswith(OPTION):
+            error.where = ""  # no option said it, but the line above
+        raise
     place.chat.use(ready)
