@@ -108,7 +108,7 @@ class InterruptHandler:
                     # Before anything shows that the menu is gone: the next press is a new one.
                     self._router.escalation.reset()
             if key == _HELP:
-                dialogue.say(help_lines(situation.place))
+                dialogue.say(help_lines(situation.place, self._router.prompt_follows))
             elif choices[key] is not Choice.RESTART:
                 return Chosen(choices[key])
             else:

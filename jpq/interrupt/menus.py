@@ -61,21 +61,26 @@ class Chosen(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One choice of a menu: its key, as it is written there, and what it does."""
+    """One choice of a menu: its key, as it is written there, and what it does.
+
+    ``chat_help`` is what it does where a prompt follows, if that is something else.
+    """
 
     key: str
     words: str
     choice: Choice
     help: str
+    chat_help: str = ""
 
 
 _SAVED = "ends with 0; what arrived is saved, and jpq --retry goes on with it"
+_SAVED_IN_CHAT = "back to the prompt; what arrived is saved, and /retry goes on with it"
 _CONTINUE = Item("c", "[c]ontinue", Choice.CONTINUE, "goes on; nothing is lost meanwhile")
 _WAIT = Item("c", "[c]ontinue waiting", Choice.CONTINUE, "goes on waiting")
 _REPLY = Item(
     "r", "[r]eply", Choice.REPLY, "saves the answer as it is, and sends what you type next"
 )
-_STOP = Item("s", "[s]top and save", Choice.STOP, _SAVED)
+_STOP = Item("s", "[s]top and save", Choice.STOP, _SAVED, _SAVED_IN_CHAT)
 
 MENUS: Dict[Place, Tuple[Item, ...]] = {
     Place.STREAMING: (
@@ -87,6 +92,7 @@ MENUS: Dict[Place, Tuple[Item, ...]] = {
             "[a]bort and discard",
             Choice.ABORT,
             "ends with 130; the conversation is as it was before the question",
+            "back to the prompt; the conversation is as it was before the question",
         ),
     ),
     Place.TOOLS: (
@@ -114,7 +120,8 @@ def line(place: Place) -> str:
     return "  ".join([*(item.words for item in MENUS[place]), "[?]"])
 
 
-def help_lines(place: Place) -> str:
-    """What each key does."""
-    lines = [f"  {item.key}  {item.help}" for item in MENUS[place]]
+def help_lines(place: Place, chat: bool = False) -> str:
+    """What each key does, in a query or in a ``chat``."""
+    items = MENUS[place]
+    lines = [f"  {item.key}  {chat and item.chat_help or item.help}" for item in items]
     return "\n".join([*lines, "  Ctrl+C again saves and ends with 130."])

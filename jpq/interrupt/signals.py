@@ -63,6 +63,7 @@ class SignalRouter:
         self, post: Optional[Notify] = None, escalation: Optional[Escalation] = None
     ) -> None:
         self.escalation = escalation or Escalation()
+        self.prompt_follows = False  # a chat goes on when a turn was stopped
         self._scopes: List[Notify] = [] if post is None else [post]
         self._previous: Dict[int, Any] = {}
         self._is_over = False

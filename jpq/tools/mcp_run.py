@@ -6,7 +6,7 @@ Loaded where servers are configured.
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set
 
 from jpq.config.load import Config
 from jpq.config.paths import Paths
@@ -48,13 +48,17 @@ class RunServers:
         self._config = config
         self._asks = asks
         self._tell = tell
+        self._told: Set[str] = set()
         self._servers: Servers = make_servers(
             settings, around, elicits=asks, samples=asks, notice=tell
         )
         self._servers.start()
 
-    def tools(self, provider: Provider, model: ModelRef) -> Dict[str, Tool]:
-        """The tools of the servers that have started by now; the others are named."""
+    def tools(
+        self, provider: Provider, model: ModelRef, config: Optional[Config] = None
+    ) -> Dict[str, Tool]:
+        """The tools of the servers that have started by now; the others are named, once.
+        ``config``: as it is now, where it has changed."""
         options: Mapping[str, Any] = self._config.table("options")
         idle_s = self._config["request.idle_timeout_s"]
         sampler = sampler_of(provider, model, options, idle_s) if self._asks else None
@@ -62,8 +66,11 @@ class RunServers:
         for problem in self._servers.problems():
             error = problem.error
             hint = f" {error.hint}" if error.hint else ""
-            self._tell(f"The MCP server {problem.name} is not used: {error.message}{hint}")
-        return mcp_tools(ready, self._config, self._cwd, sampler)
+            told = f"The MCP server {problem.name} is not used: {error.message}{hint}"
+            if told not in self._told:
+                self._told.add(told)
+                self._tell(told)
+        return mcp_tools(ready, config or self._config, self._cwd, sampler)
 
     def close(self) -> None:
         """End the servers."""

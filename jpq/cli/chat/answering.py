@@ -59,7 +59,7 @@ class Answerers:
         provider = self._open_provider(model, config)
         try:
             self._servers = begin_servers(self._args, self._env, config, self._asks)
-            tools = self._server_tools(provider, model)
+            tools = self._server_tools(provider, model, config)
             toolset = offered_toolset(self._args, config, self._env.cwd, tools)
             get_ready(self._args, self._env, provider, model)
         except BaseException:
@@ -83,7 +83,7 @@ class Answerers:
         try:
             if is_new:
                 get_ready(args, self._env, provider, model)
-            tools = self._server_tools(provider, model)
+            tools = self._server_tools(provider, model, config)
             toolset = offered_toolset(args, config, self._env.cwd, tools)
         except BaseException:
             if is_new:
@@ -107,8 +107,10 @@ class Answerers:
         # Tools can come later, and without any the names cost nothing.
         return LoggedProvider(RenamedTools(opened), self._log)
 
-    def _server_tools(self, provider: Provider, model: ModelRef) -> Mapping[str, Tool]:
+    def _server_tools(
+        self, provider: Provider, model: ModelRef, config: Config
+    ) -> Mapping[str, Tool]:
         if self._servers is None:
             return {}
-        tools: Mapping[str, Tool] = self._servers.tools(provider, model)
+        tools: Mapping[str, Tool] = self._servers.tools(provider, model, config)
         return tools

@@ -85,6 +85,7 @@ def _talk(chat: Chat, editor: Optional[LineEditor], router: SignalRouter) -> End
     facts = ChannelFacts(editor is not None, getattr(sys.stderr, "encoding", None) or "utf-8")
     caps = find_caps(env.environ, facts, facts, "auto", chat.config["style.color"]).stderr
     voice = Voice(env, caps, editor, args.quiet)
+    router.prompt_follows = editor is not None
     signals = PromptSignals(router, editor)
     messages = _messages(chat, editor, voice, signals)
     view = open_view(
