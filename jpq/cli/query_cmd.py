@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, env: Environment) -> int:
         return 0
     if args.batch is not None:
         # Many questions are a program of their own.
-        return int(importlib.import_module("jpq.cli.batch_cmd").run(args, env))
+        return int(importlib.import_module("jpq.cli.batch.command").run(args, env))
     if args.output is None:
         code, signum = _run(args, env)
     else:

@@ -60,6 +60,12 @@ def check_script_options(parsed: argparse.Namespace, error: Callable[[str], Any]
 
 
 def _check_batch(parsed: argparse.Namespace, error: Callable[[str], Any]) -> None:
+    if parsed.retry and parsed.output in (None, "-"):
+        error("--batch --retry asks the lines of --output FILE that failed; name that file")
+    if parsed.format in ("text", "markdown"):
+        error("--batch writes JSON Lines, and no other --format")
+    if parsed.attach:
+        error('--batch takes attachments in its lines, as "attach"')
     where = {
         "words": parsed.words,
         "-c": parsed.continue_last,

@@ -1,0 +1,1 @@
+"""``jpq --batch FILE``: many questions in one run (docs/batch.md)."""
