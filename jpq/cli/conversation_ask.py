@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional
 
 from jpq import __version__
 from jpq.cli.environment import Environment
@@ -24,11 +24,14 @@ from jpq.turn.inbox import Inbox
 class Asker:
     """Asks the model of ``config``, with the retries and the log of every request. Main thread.
 
-    A context manager that closes the provider. A signal ends the process. Raises ConfigError
-    where no model is configured, and what ``open_provider`` and ``prepare`` raise.
+    A context manager that closes the provider. ``end`` is called with a signal that comes,
+    once the request is given up. Raises ConfigError where no model is configured, and what
+    ``open_provider`` and ``prepare`` raise.
     """
 
-    def __init__(self, config: Config, env: Environment) -> None:
+    def __init__(
+        self, config: Config, env: Environment, end: Callable[[int], object] = end_by_signal
+    ) -> None:
         if config["model"] is None:
             raise ConfigError(
                 "No model is configured that could sum up.",
@@ -36,6 +39,7 @@ class Asker:
             )
         self._config = config
         self._env = env
+        self._end = end
         self._model = parse_model(config["model"], config.table("aliases"))
         self._transcript = Transcript()
         self._signum: Optional[int] = None
@@ -79,7 +83,7 @@ class Asker:
         with SignalRouter(inbox.post):
             ResilientCycle(inbox, self, times, RetryLimits(*limits)).run(open_exchange)
         if self._signum is not None:
-            end_by_signal(self._signum)
+            self._end(self._signum)
         response = self._transcript.finish()
         if not response.is_complete or not response.text.strip():
             raise BadInputError(

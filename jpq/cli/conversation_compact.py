@@ -38,7 +38,7 @@ class _Report:
         verb = "is sent as" if done else "would be sent as"
         return (
             f"{self.id} {verb} about {self.after:,} tokens instead of {self.before:,} "
-            f"({_share(self.before, self.after)} less).\n"
+            f"({share(self.before, self.after)} less).\n"
         )
 
     def json(self, done: bool) -> Dict[str, Any]:
@@ -134,5 +134,6 @@ def _config(stream: ConversationStream, args: argparse.Namespace, env: Environme
     )
 
 
-def _share(before: int, after: int) -> str:
+def share(before: int, after: int) -> str:
+    """How much less ``after`` is, in percent."""
     return f"{max(0, before - after) * 100 // max(1, before)} %"

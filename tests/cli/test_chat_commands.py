@@ -272,3 +272,28 @@ def test_a_mode_that_was_chosen_for_a_tool_holds_for_later_turns(tmp_path: Any) 
         assert leave(child) == 0
     with open(os.path.join(desk.work, "runs"), encoding="utf-8") as file:
         assert file.read() == "1\n1\n"
+
+
+def test_a_conversation_that_is_too_long_can_be_summed_up_and_asked_again() -> None:
+    body = b'{"error": {"message": "Too long.", "code": "context_length_exceeded"}}'
+    replies = [answer("word " * 300), error("400 Bad Request", body)]
+    with Server(*replies, answer("A summary."), answer("Two.")) as server:
+        ran = talk(
+            server, "/compact", "first", "second", "/compact summary", "/retry", "/compact x"
+        )
+    told = ran.err.decode()
+    assert "There is nothing before the last turn that could be shorter." in told
+    assert "Make the conversation shorter with /compact summary, then /retry." in told
+    assert "tokens are sent instead of" in told and "/compact takes the word summary" in told
+    assert ran.text.endswith("\nTwo.\n")
+    (last,) = said(server.seen[-1].json)
+    assert "A summary." in last and last.endswith("second") and "word" not in last
+
+
+def test_a_long_conversation_is_offered_to_be_made_shorter() -> None:
+    options = ["--set", "conversation.compact_at=10"]
+    with Server(answer("word " * 50)) as server:
+        ran = talk(server, "first", "second", "/compact", options=options)
+    told = ran.err.decode()
+    assert "make it shorter with: /compact\n" in told
+    assert "That would save nothing" in told

@@ -20,9 +20,8 @@ def retry(place: Place, words: str) -> Done:
     """Ask the last question again: an unfinished turn goes on, a whole one is replaced."""
     no_words(words, "retry")
     chat = place.chat
-    if chat.unsaid is not None:
-        question, chat.unsaid = chat.unsaid, None
-        return Ask(chat.asking([question], text_of(question)))
+    if chat.unsaid:
+        return Ask(chat.asking(chat.unsaid, text_of(chat.unsaid[-1])))
     stream = None if chat.journal is None else chat.journal.stream
     turn = last_counting(stream)
     assert stream is not None
@@ -40,15 +39,12 @@ def edit(place: Place, words: str) -> Done:
         text = _edited(place, words)
         place.remember(text)
         return Ask(chat.question(text))
-    if chat.unsaid is not None:
-        question, chat.unsaid = chat.unsaid, None
-        text = _edited(place, text_of(question))
-        drafts = [question._replace(event=ChatRequest(text))]
-    else:
+    drafts = chat.unsaid
+    if not drafts:
         turn = last_counting(None if chat.journal is None else chat.journal.stream)
-        question = question_of(turn)
-        text = _edited(place, text_of(question))
-        drafts = [without(turn), question._replace(event=ChatRequest(text))]
+        drafts = [without(turn), question_of(turn)]
+    text = _edited(place, text_of(drafts[-1]))
+    drafts = [*drafts[:-1], drafts[-1]._replace(event=ChatRequest(text))]
     place.remember(text)
     return Ask(chat.asking(drafts, text))
 

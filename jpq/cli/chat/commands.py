@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict
 
-from jpq.cli.chat import ask_commands, conversation_commands, settings_commands
+from jpq.cli.chat import ask_commands, compact_command, conversation_commands, settings_commands
 from jpq.cli.chat.place import Ask, Done, Leave, Place, no_words
 from jpq.config.lookup import nearest_of
 from jpq.errors import UsageError
@@ -88,6 +88,7 @@ COMMANDS: Dict[str, Command] = {
     ),
     "undo": Command("", "take the last question and answer back", ask_commands.undo),
     "fork": Command("", "go on with a copy", conversation_commands.fork),
+    "compact": Command("[summary]", "send less of what was said", compact_command.compact),
     "title": Command("[TEXT]", "show or set the title", conversation_commands.title),
     "tokens": Command("", "how long the conversation is", conversation_commands.tokens),
     "cost": Command("", "what it has cost", conversation_commands.cost),

@@ -27,6 +27,7 @@ class Completion:
             "attach": self._files,
             "save": self._files,
             "help": lambda word: COMMANDS,
+            "compact": lambda word: ["summary"],
             "edit": lambda word: ["last"],
         }
 

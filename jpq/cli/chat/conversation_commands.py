@@ -121,7 +121,7 @@ def clear(place: Place, words: str) -> Done:
     no_words(words, "clear")
     chat, voice = place.chat, place.voice
     old, chat.journal = chat.journal, None
-    chat.title, chat.unsaid, chat.attached = None, None, []
+    chat.title, chat.unsaid, chat.attached = None, [], []
     if old is not None:
         old.close()
     if voice.can_clear:

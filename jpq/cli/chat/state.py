@@ -26,15 +26,15 @@ class Chat:
 
     ``asks``: a person can be asked (permissions, menus). ``journal`` is None until the first
     question of a new conversation, which is then called ``title`` unless that is None.
-    ``attached`` goes with the next question; ``unsaid`` is one that was taken back with its
-    turn.
+    ``attached`` goes with the next question; ``unsaid`` is what was asked last, where it was
+    taken back with its turn.
     """
 
     def __init__(self, args: argparse.Namespace, env: Environment, log: RunLog, asks: bool) -> None:
         self.args, self.env, self.log, self.asks = args, env, log, asks
         self.library = Library(os.path.join(env.paths.data, "conversations"))
         self.title: Optional[str] = None
-        self.unsaid: Optional[Draft] = None
+        self.unsaid: List[Draft] = []
         self.journal: Optional[Journal] = None
         self._answerers = Answerers(args, env, log, asks)
         saved = saved_conversation(args, env, self.library)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from typing import List, Optional, Protocol
 
 from jpq.cli.chat.commands import run_line
 from jpq.cli.chat.place import Ask, Leave, Place
 from jpq.cli.chat.signals import Pressed
 from jpq.cli.chat.turns import Turns
+from jpq.cli.chat.wording import in_chat_words
 from jpq.cli.conversation_offer import compaction_offer, context_window
-from jpq.conversation.event import ChatRequest, Draft
-from jpq.errors import ErrorKind, ExitCode, JpqError
+from jpq.conversation.event import ConfigDelta, Draft
+from jpq.errors import ErrorKind, JpqError
+from jpq.store.journal import Journal
 from jpq.turn.ending import TurnOutcome
 
 
@@ -77,9 +80,7 @@ class Talk:
 
     def _after(self, drafts: List[Draft], outcome: TurnOutcome) -> None:
         chat = self._chat
-        questions = [draft for draft in drafts if isinstance(draft.event, ChatRequest)]
-        was_taken_back = outcome.ending.exit_code == ExitCode.INTERRUPT
-        chat.unsaid = questions[-1] if questions and was_taken_back else None
+        chat.unsaid = _taken_back(drafts, chat.journal)
         try:
             chat.refresh()
         except JpqError as error:
@@ -89,16 +90,25 @@ class Talk:
 
     def _offer_compaction(self, outcome: TurnOutcome) -> None:
         chat = self._chat
-        too_long = getattr(outcome.ending.error, "kind", None) is ErrorKind.CONTEXT_LENGTH
-        limit = chat.config["conversation.compact_at"]
-        if chat.args.quiet or not (too_long or limit):
+        if chat.args.quiet or chat.journal is None:
             return
-        line = compaction_offer(
-            chat.journal,
-            too_long,
-            limit,
-            lambda: context_window(chat.model, chat.config, chat.env.paths.cache, chat.env.environ),
-        )
-        if line:
+        told = None
+        if getattr(outcome.ending.error, "kind", None) is ErrorKind.CONTEXT_LENGTH:
+            if len(chat.journal.stream.turns()) > 1:
+                told = "Make the conversation shorter with /compact summary, then /retry."
+        elif chat.config["conversation.compact_at"]:
+            where = (chat.env.paths.cache, chat.env.environ)
+            window = functools.partial(context_window, chat.model, chat.config, *where)
+            limit = chat.config["conversation.compact_at"]
+            told = compaction_offer(chat.journal, False, limit, window)
+        if told:
             with self._turns.renderer.lease():
-                self._voice.warn(line)
+                self._voice.warn(in_chat_words(told))
+
+
+def _taken_back(drafts: List[Draft], journal: Optional[Journal]) -> List[Draft]:
+    """What was asked, if the person had it discarded with its turn."""
+    entries = () if journal is None else journal.stream.entries
+    kept = {id(entry.event) for entry in entries}
+    asked = [draft for draft in drafts if not isinstance(draft.event, ConfigDelta)]
+    return [] if any(id(draft.event) in kept for draft in asked) else asked

@@ -6,7 +6,7 @@ import time
 from typing import Any, List, Optional
 
 from jpq.cli.chat.state import Chat
-from jpq.cli.chat.wording import in_chat_words
+from jpq.cli.chat.wording import as_in_chat
 from jpq.cli.failure import as_error, tell_traceback
 from jpq.cli.log import LoggedRenderer
 from jpq.conversation.event import Draft
@@ -106,7 +106,7 @@ class _ChatRenderer(LoggedRenderer):
 
     def show(self, event: TurnEvent) -> None:
         """Queue ``event``."""
-        super().show(in_chat_words(event))
+        super().show(as_in_chat(event))
 
 
 def _nothing(ending: Any) -> TurnOutcome:

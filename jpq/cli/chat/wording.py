@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import re
+
 from jpq.events.turn import Error, Notice, TurnEvent
 
-# What a query says, and what it is called where there is a prompt. In this order.
+# What a query says, and what it is called where there is a prompt.
 _WORDS = (
     ("jpq --retry", "/retry"),
     ("jpq -c continue", "continue"),
+    ("jpq conversation compact [a-z0-9]+", "/compact"),
 )
 
 
-def in_chat_words(event: TurnEvent) -> TurnEvent:
+def as_in_chat(event: TurnEvent) -> TurnEvent:
     """``event`` as a chat tells it."""
     if isinstance(event, Error):
-        return event._replace(hint=_reworded(event.hint))
+        return event._replace(hint=in_chat_words(event.hint))
     if isinstance(event, Notice):
-        return event._replace(text=_reworded(event.text))
+        return event._replace(text=in_chat_words(event.text))
     return event
 
 
-def _reworded(text: str) -> str:
+def in_chat_words(text: str) -> str:
+    """``text`` with commands of the chat in the place of commands of the shell."""
     for query, chat in _WORDS:
-        text = text.replace(query, chat)
+        text = re.sub(query, chat, text)
     return text
