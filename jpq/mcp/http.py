@@ -15,6 +15,7 @@ from jpq.mcp.headers import Mark
 from jpq.mcp.http_endpoint import Authorizer, Endpoint, is_stream
 from jpq.mcp.http_failure import from_transport, refusal, shown
 from jpq.mcp.http_stream import Listener, StreamEnd, read_stream
+from jpq.mcp.message_size import one_message
 from jpq.mcp.protocol import Id, Json, decode
 from jpq.mcp.transport import Log, Receiver, Transport
 from jpq.wire.connection import Wire
@@ -182,11 +183,11 @@ class HttpTransport(Transport):
                 end = self._streamed(reply, id, end)
 
     def _streamed(self, reply: Response, id: Id, before: StreamEnd) -> StreamEnd:
-        return read_stream(reply, id, self._take, self._log, before)
+        return read_stream(reply, id, self._take, self._log, before, self.where)
 
     def _whole(self, reply: Response, id: Id) -> None:
         """Hand on the one message that a reply is; raises what it is instead."""
-        body = b"".join(reply.chunks())
+        body = one_message(reply.chunks(), self.where)
         try:
             messages = decode(body) if body.strip() else []
         except ValueError:

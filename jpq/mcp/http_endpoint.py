@@ -15,6 +15,8 @@ from jpq.wire.transport import Response, Transport
 
 _BOTH = "application/json, text/event-stream"
 _STREAM = "text/event-stream"
+_JSON = "application/json"
+_GREETINGS = ("server/discover", "initialize")
 # Answers that a moment's wait may change; each request is repeated once.
 _PASSING = (429, 502, 503, 504)
 _PASSING_WAIT_S = 0.5
@@ -91,7 +93,7 @@ class Endpoint:
                         where=self._where,
                         hint="Check its headers, or log in: jpq mcp login NAME",
                     )
-            elif reply.status in _PASSING and not waited:
+            elif not waited and self._may_pass(reply, message):
                 waited = True
                 wait_s = _retry_after(reply.headers.get("Retry-After", ""))
                 reply.close()
@@ -100,6 +102,16 @@ class Endpoint:
                     raise McpClosed("The connection was closed.", where=self._where)
             else:
                 return reply
+
+    def _may_pass(self, reply: Response, message: Json) -> bool:
+        """Whether a moment's wait may change the reply. A 404 that is no message comes from
+        what stands before the server; for a greeting it says what the server is, and for a
+        session that it is over."""
+        if reply.status != 404:
+            return reply.status in _PASSING
+        greets = message.get("method") in _GREETINGS
+        has_session = self.session is not None and not self.modern
+        return not (greets or has_session) and _kind(reply) != _JSON
 
     def stream(self, wire: Wire, last_id: Optional[str]) -> Response:
         """The reply to a GET: a stream, if the server has one for us."""
@@ -131,8 +143,11 @@ class Endpoint:
 
 def is_stream(reply: Response) -> bool:
     """Whether a reply is a stream of events."""
-    kind = reply.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return reply.status == 200 and kind == _STREAM
+    return reply.status == 200 and _kind(reply) == _STREAM
+
+
+def _kind(reply: Response) -> str:
+    return reply.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 def _retry_after(text: str) -> float:

@@ -6,6 +6,7 @@ import threading
 from typing import Callable, Optional
 
 from jpq.errors import JpqError, StreamError
+from jpq.mcp.message_size import events_in_bounds
 from jpq.mcp.protocol import Id, Json, decode
 from jpq.mcp.transport import Log
 from jpq.named import NamedTuple
@@ -35,15 +36,17 @@ def read_stream(
     take: Take,
     log: Log,
     before: Optional[StreamEnd] = None,
+    where: str = "",
 ) -> StreamEnd:
     """Hand on the messages of ``reply`` until the answer to ``id`` has come or it ends.
 
     ``before`` is how the stream that this one continues ended. A stream that breaks has
-    ended: it may be gone on with. Raises StreamError only where it was stopped by us.
+    ended: it may be gone on with. Raises StreamError only where it was stopped by us, and
+    McpClosed for a message without end.
     """
     _, last_id, wait_s = before or StreamEnd()
     try:
-        for event, wait_ms in resumable(reply.chunks()):
+        for event, wait_ms in resumable(events_in_bounds(reply.chunks(), where)):
             last_id = event.id or last_id
             if wait_ms is not None:
                 wait_s = min(wait_ms / 1000, _LONGEST_WAIT_S)

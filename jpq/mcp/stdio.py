@@ -14,11 +14,11 @@ from typing import Callable, Deque, List, Mapping, Optional, Sequence, Union
 
 from jpq.mcp.failure import McpClosed, McpError
 from jpq.mcp.headers import Mark
+from jpq.mcp.message_size import is_too_long, too_long
 from jpq.mcp.process import GRACE, Grace, ServerProcess, server_environ
 from jpq.mcp.protocol import Json, decode, encode
 from jpq.mcp.transport import Log, Receiver, Transport
 
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 _READ_BYTES = 65536
 _TAIL_LINES = 5
 _LINE_SHOWN = 500
@@ -151,15 +151,12 @@ class StdioTransport(Transport):
         receiver = self._receiver
         assert receiver is not None
         try:
-            too_long = self._read_lines(process, receiver)
+            has_no_end = self._read_lines(process, receiver)
         except BaseException as error:  # a thread's top: who waits is told
             receiver.lost(McpClosed(f"Reading failed: {error}.", where=self.where))
             return
-        if too_long:
-            limit = MAX_MESSAGE_BYTES // (1024 * 1024)
-            receiver.lost(
-                McpClosed(f"The server sent a message of over {limit} MiB.", where=self.where)
-            )
+        if has_no_end:
+            receiver.lost(too_long(self.where))
             return
         self._drained.wait(_LAST_WORDS_S)
         receiver.lost(self._ended(process))
@@ -180,7 +177,7 @@ class StdioTransport(Transport):
             if rest:
                 held.append(rest)
                 size += len(rest)
-            if size > MAX_MESSAGE_BYTES:
+            if is_too_long(size):
                 return True
 
     def _line(self, line: bytes, receiver: Receiver) -> None:

@@ -14,6 +14,8 @@ import threading
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from tests.mcp.stdio_server import PICTURE_RESULT
+
 VERSIONS = {True: "2026-07-28", False: "2025-11-25"}
 
 
@@ -26,7 +28,8 @@ class Asked(NamedTuple):
 
 class McpServer:
     """Tools: ``echo`` (as JSON), ``stream`` (progress first), ``slow``, ``resumed`` (its stream
-    breaks and is gone on with), ``asks`` (an elicitation on its stream), ``broken``."""
+    breaks and is gone on with), ``asks`` (an elicitation on its stream), ``broken``, ``picture``,
+    ``endless`` (a body without end, or an event with the argument ``event``)."""
 
     def __init__(self, modern: bool = True, faults: Set[str] = frozenset()) -> None:  # type: ignore[assignment]
         self.modern = modern
@@ -114,6 +117,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             state.faults.discard("busy_once")
             self._reply(503, b"", {"Retry-After": "0"})
             return
+        if "lost_once" in state.faults and message.get("method") == "tools/call":
+            state.faults.discard("lost_once")
+            self._reply(404, b"<html>no such backend", {"Content-Type": "text/html"})
+            return
         if "down" in state.faults:
             self._reply(503, b"out of order", {"Retry-After": "0"})
             return
@@ -138,7 +145,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._reply(404, b"no such session")
             return
         if method == "tools/list":
-            names = ("echo", "stream", "slow", "resumed", "asks", "broken")
+            names = ("echo", "stream", "slow", "resumed", "asks", "broken", "picture", "endless")
             tools = [{"name": name, "inputSchema": _schema(name)} for name in names]
             self._json({"jsonrpc": "2.0", "id": id, "result": {"tools": tools}})
         elif method == "tools/call":
@@ -162,6 +169,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         state, name = self.server_state, params["name"]
         if name == "echo":
             self._json({"jsonrpc": "2.0", "id": id, "result": _text(params["arguments"]["text"])})
+        elif name == "picture":
+            self._json({"jsonrpc": "2.0", "id": id, "result": PICTURE_RESULT})
+        elif name == "endless":
+            self._endless("event" in params["arguments"])
         elif name == "broken":
             self._reply(200, b"<html>not for you</html>", {"Content-Type": "text/html"})
         elif name == "stream":
@@ -191,6 +202,21 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 except OSError:
                     state.hung_up.set()
                     return
+
+    def _endless(self, as_event: bool) -> None:
+        kind = "text/event-stream" if as_event else "application/json"
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        self.wfile.write(b"data: " if as_event else b'"')
+        while not self.server_state.closing.is_set():
+            try:
+                self.wfile.write(b"z" * 65536)
+            except OSError:
+                self.server_state.hung_up.set()
+                return
 
     # Authorization.
 

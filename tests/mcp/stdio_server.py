@@ -23,6 +23,13 @@ META = "io.modelcontextprotocol/"
 TOOLS = ["echo", "slow", "ask", "sample", "fail", "die", "environ", "cancelled", "change"]
 TOOLS += ["picture", "hang"]
 PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\n-pixels-").decode()
+PICTURE_RESULT: Dict[str, Any] = {
+    "content": [
+        {"type": "text", "text": "Look:"},
+        {"type": "image", "data": PICTURE, "mimeType": "image/png"},
+        {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+    ]
+}
 
 write_lock = threading.Lock()
 cancelled: List[Any] = []
@@ -62,9 +69,7 @@ def call(id: Any, params: Dict[str, Any]) -> Dict[str, Any]:
     if name == "echo":
         return text(arguments.get("text", ""))
     if name == "picture":
-        image = {"type": "image", "data": PICTURE, "mimeType": "image/png"}
-        sound = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
-        return {"content": [{"type": "text", "text": "Look:"}, image, sound]}
+        return PICTURE_RESULT
     if name == "fail":
         return text("it went wrong", isError=True)
     if name == "environ":
@@ -189,6 +194,12 @@ def begin() -> None:
     if "endless_line" in FAULTS:
         while True:
             sys.stdout.buffer.write(b"z" * 65536)
+    if "meets" in FAULTS:  # begins only beside another one
+        folder = os.environ["MEETING_FOLDER"]
+        with open(os.path.join(folder, str(os.getpid())), "w"):
+            pass
+        while len(os.listdir(folder)) < 2:
+            time.sleep(0.02)
     if "exit_at_once" in FAULTS:
         sys.stderr.write("cannot find my files\n")
         sys.exit(3)

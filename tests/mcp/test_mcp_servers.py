@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import threading
-import time
 from typing import Any, Dict, List, Mapping, Optional
 
 import pytest
@@ -22,6 +22,8 @@ from jpq.tools.definition import COMPLETED, STOPPED, Invocation, Question, Quest
 from jpq.tools.mcp import McpTool, mcp_tools
 from jpq.tools.mcp_host import CallHost, Sampler
 from jpq.tools.mcp_servers import make_servers, wanted_servers
+from tests.mcp.http_server import McpServer
+from tests.mcp.stdio_server import PICTURE
 from tests.mcp.test_mcp_stdio import SERVER, Lines
 
 WAIT_S = 10.0
@@ -69,33 +71,64 @@ def tools_of(
     return dict(mcp_tools(servers.ready(), config or config_of(""), os.getcwd(), sampler))
 
 
-def test_servers_start_side_by_side_and_the_bad_ones_are_named() -> None:
-    servers = made(
-        settings("good", "modern"),
-        settings("dead", "exit_at_once"),
-        settings("slow", "silent", startup_timeout_s=1.5),
-        ServerSettings("gone", command=("/nowhere",)),
-    )
-    began = time.monotonic()
+def test_servers_start_side_by_side(tmp_path: Any) -> None:
+    env = {"MEETING_FOLDER": str(tmp_path)}
+    servers = made(*(settings(name, "modern", "meets", env=env) for name in "ab"))
     try:
         servers.start()
-        assert [server.name for server in servers.ready()] == ["good"]
-        took = time.monotonic() - began
-        problems = {problem.name: problem.error.message for problem in servers.problems()}
+        assert [server.name for server in servers.ready()] == ["a", "b"]
     finally:
         servers.close()
-    assert took < 4
+
+
+def test_the_bad_ones_are_named_and_the_others_used() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf, McpServer() as http:
+        nobody = f"http://127.0.0.1:{deaf.getsockname()[1]}/mcp"
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            refused = f"http://127.0.0.1:{closed.getsockname()[1]}/mcp"
+        servers = made(
+            settings("good", "modern"),
+            ServerSettings("web", url=http.url),
+            settings("dead", "exit_at_once"),
+            settings("slow", "silent", startup_timeout_s=1.5),
+            ServerSettings("gone", command=("/nowhere",)),
+            ServerSettings("deaf", url=nobody, startup_timeout_s=1.5),
+            ServerSettings("refused", url=refused),
+        )
+        try:
+            servers.start()
+            assert [server.name for server in servers.ready()] == ["good", "web"]
+            problems = {problem.name: problem.error.message for problem in servers.problems()}
+            assert set(tools_of(servers)) >= {"good/echo", "web/echo"}
+        finally:
+            servers.close()
     assert "cannot find my files" in problems["dead"]
-    assert "1.5 seconds" in problems["slow"] or "No answer" in problems["slow"]
+    for name in ("slow", "deaf"):
+        assert "1.5 seconds" in problems[name] or "No answer" in problems[name]
     assert "cannot be started" in problems["gone"]
+    assert "connection was refused" in problems["refused"]
+
+
+def test_what_is_no_text_is_told_over_either_transport() -> None:
+    with McpServer() as http:
+        servers = made(settings("x", "modern"), ServerSettings("web", url=http.url))
+        try:
+            servers.start()
+            tools = tools_of(servers)
+            local, remote = call(tools["x/picture"]), call(tools["web/picture"])
+        finally:
+            servers.close()
+    assert local == remote
+    told = "[audio: audio/wav, 3 bytes, not shown here]"
+    assert local.content == f"Look:\n\n[image-1.png: image/png, 16 bytes]\n\n{told}"
+    assert [each.content for each in local.attachments] == [PICTURE]
 
 
 def test_a_server_may_be_closed_while_it_starts() -> None:
     servers = made(settings("slow", "silent"))
     servers.start()
-    began = time.monotonic()
     servers.close()
-    assert time.monotonic() - began < 5
+    assert all(server.error is not None for server in servers.all)
 
 
 def test_a_server_that_died_is_started_again_but_not_for_ever() -> None:
@@ -145,10 +178,9 @@ def test_a_cancelled_call_says_how_far_it_got(era: str) -> None:
         thread = threading.Thread(target=run)
         thread.start()
         assert came.wait(WAIT_S)
-        began = time.monotonic()
         cancel.cancel()
         thread.join(WAIT_S)
-        assert time.monotonic() - began < tool.stops_within_s
+        assert not thread.is_alive()
         assert json.loads(call(tools_of(servers)["x/cancelled"]).content)
     finally:
         servers.close()
