@@ -73,6 +73,7 @@ def _run(args: argparse.Namespace, env: Environment) -> Tuple[int, Optional[int]
             outcome = _answer(query, args, env, log, early)
         _log_ending(log, outcome, time.monotonic() - started)
         _offer_compaction(query, outcome, args, env)
+        _make_title(query, outcome, args, env, log, early.deadline)
     except NoModelError:
         if args.format in ("json", "jsonl"):
             raise
@@ -173,6 +174,22 @@ def _offer_compaction(
     )
     if line:
         env.tell(PREFIX + line)
+
+
+def _make_title(
+    query: Query,
+    outcome: TurnOutcome,
+    args: argparse.Namespace,
+    env: Environment,
+    log: RunLog,
+    deadline: Optional[float],
+) -> None:
+    """Have a model name a new conversation; a script is not kept waiting for that."""
+    if query.config["conversation.title"] != "model" or outcome.ending.exit_code:
+        return
+    if outcome.signum is None and env.stdout is not None and env.stdout.isatty():
+        module = importlib.import_module("jpq.cli.title_model")  # a setting that few have
+        module.give_title(query, outcome.text, env, log, args.base_url or "", deadline)
 
 
 def _broken_off(error: Exception, renderer: Renderer) -> TurnOutcome:

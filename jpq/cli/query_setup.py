@@ -96,7 +96,7 @@ def prepare(
             provider = _rare("provider.tool_names").RenamedTools(provider)
         questions = _questions(prompt, attached, template)
         if saved is None:
-            journal = _new(early, args, env, library, model, chosen, _title(questions[-1]))
+            journal = _new(early, args, env, library, model, chosen, _title(questions[-1], config))
             return Query(
                 config, model, provider, journal, questions, toolset, asks, servers, wanted
             )
@@ -121,8 +121,10 @@ def _questions(prompt: str, metadata: Mapping[str, Any], template: Any) -> List[
     return [question] if template is None else list(template.questions(question))
 
 
-def _title(question: Draft) -> str:
+def _title(question: Draft, config: Config) -> str:
     """What a conversation is called that begins with ``question``."""
+    if config["conversation.title"] == "off":
+        return ""
     assert isinstance(question.event, ChatRequest)
     attached = question.metadata.get("attachments", ())
     return question.event.content or ", ".join(each["name"] for each in attached)

@@ -126,6 +126,11 @@ ROWS: Tuple[Row, ...] = (
     Row("context_windows.*", INTEGER, None, unit="tokens", bound=POSITIVE,
         help="How long a conversation a model can take, where its provider does not tell it. NAME "
              "is `PROVIDER/MODEL`, or `PROVIDER/*` for all of them."),
+    Row("conversation.title", STRING, "first-line", choices=("first-line", "model", "off"),
+        help="What a new conversation is called: how its question begins, what the model makes "
+             "of it, or nothing."),
+    Row("conversation.title_model", STRING, None,
+        help="Which model makes titles; unset: the one that answered."),
     # Tools
     Row("tools.workers", INTEGER, 8, bound=POSITIVE,
         help="How many tools run at the same time."),

@@ -67,7 +67,7 @@ def _summarize(folder: str) -> Summary:
     created_at = _text(metadata, "created_at")
     return Summary(
         id=os.path.basename(folder),
-        title=_text(metadata, "title") or _first_words(outline.first_request),
+        title=_title(metadata, outline),
         created_at=created_at,
         updated_at=outline.updated_at or created_at,
         workspace=_text(metadata, "workspace"),
@@ -127,6 +127,12 @@ def _status(outline: _Outline) -> str:
     if entry is None or not isinstance(entry.event, TurnEnd):
         return "interrupted"
     return entry.event.status
+
+
+def _title(metadata: Dict[str, Any], outline: _Outline) -> Optional[str]:
+    if metadata.get("title") == "":
+        return ""  # it is to have none
+    return _text(metadata, "title") or _first_words(outline.first_request)
 
 
 def _first_words(line: Optional[bytes]) -> Optional[str]:
