@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import pkgutil
 from typing import Any, Iterable, List, Mapping
 
 from jpq.cli.environment import Environment
@@ -52,6 +53,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     change.add_argument("value", metavar="VALUE", help="a string, or a value as TOML writes it")
     trust = actions.add_parser("trust", help="use this project's settings and instructions")
     trust.add_argument("--revoke", action="store_true", help="do not use it any more")
+    actions.add_parser("schema", help="the JSON Schema of the lines of --format jsonl")
     return parser
 
 
@@ -97,6 +99,12 @@ def _limits(row: Row) -> str:
     texts += [row.bound] if row.bound else []
     texts += ["one of " + ", ".join(row.choices)] if row.choices else []
     return "".join(f", {text}" for text in texts)
+
+
+def _print_schema(args: argparse.Namespace, env: Environment) -> None:
+    data = pkgutil.get_data("jpq", "events/schema.json")
+    assert data is not None
+    env.out(data.decode("utf-8"))
 
 
 def _print_path(args: argparse.Namespace, env: Environment) -> None:
@@ -248,6 +256,7 @@ _ACTIONS = {
     "show": _show,
     "explain": _explain,
     "path": _print_path,
+    "schema": _print_schema,
     "edit": _edit,
     "set": _set,
     "trust": _trust,

@@ -139,7 +139,7 @@ class _Progress:
 
     def update(self, label: str, done: int, total: Optional[int]) -> None:
         """Nothing is told of single bytes, but the program may give up meanwhile."""
-        if self._turn.stopping.is_set():
+        if self._turn.stopping:
             raise Stopped
 
 

@@ -37,7 +37,7 @@ class RunningTurn:
     def __init__(self, run: Callable[[RunningTurn], TurnOutcome]) -> None:
         self.inbox = Inbox()
         self.outcome: Optional[TurnOutcome] = None
-        self.stopping = threading.Event()
+        self.stopping = False  # no Event: setting one is not safe in a signal handler
         self._run = run
         # Unbounded: a program that takes its time must not slow the reading or the saving.
         self._items = Inbox()
@@ -66,8 +66,9 @@ class RunningTurn:
                 item.decide(None if decide is None else decide(item.request))
 
     def stop(self) -> None:
-        """Have the turn saved and ended, as it is. Does not wait. Any thread."""
-        self.stopping.set()
+        """Have the turn saved and ended, as it is. Does not wait. Any thread, and signal
+        handlers."""
+        self.stopping = True
         self.inbox.post(StopAsked())
 
     def join(self) -> None:
