@@ -14,15 +14,15 @@ import multiprocessing
 import multiprocessing.connection as connection
 import os
 import secrets
-import shutil
-import tempfile
 import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from jpq.tools.definition import Question, QuestionFailed
+from jpq.tools.run_folder import FolderOfRun
 
 KINDS = ("text", "yes_no", "choice")
 
+_PREFIX = "jpq-ask-"
 _MESSAGE_LIMIT = 65536
 _JOIN_S = 0.5
 _TEXT_LIMIT = 4000
@@ -42,11 +42,11 @@ class InquiryServer:
         self._words_key = secrets.token_bytes(16)  # which no tool is given
         self._calls: Dict[str, str] = {}
         self._closed = False
-        self._folder = tempfile.mkdtemp(prefix="jpq-")  # mode 0700
+        self._folder = FolderOfRun(_PREFIX)
         try:
             self._listener = connection.Listener(self._path(), authkey=self._secret)
         except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.remove()
             raise
         self._thread = threading.Thread(target=self._accept, name="jpq-inquiry", daemon=True)
         self._thread.start()
@@ -65,11 +65,11 @@ class InquiryServer:
         threading.Thread(target=self._knock, daemon=True).start()
         self._thread.join(_JOIN_S)
         self._listener.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
 
     def _path(self) -> Optional[str]:
         # None lets Windows choose the name of a pipe.
-        return None if os.name == "nt" else os.path.join(self._folder, "ask")
+        return None if os.name == "nt" else os.path.join(self._folder.path, "ask")
 
     def _knock(self) -> None:
         with contextlib.suppress(OSError):

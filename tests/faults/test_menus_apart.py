@@ -220,6 +220,25 @@ def test_ctrl_z_in_a_menu_leaves_the_shell_its_terminal(stage: Stage) -> None:
     assert status(stage) == "complete"
 
 
+def test_quitting_ends_the_tools_too(stage: Stage) -> None:
+    """Ctrl+\\ reaches every process that the terminal knows of; what it leaves is removed later."""
+    stage.environ["TMPDIR"] = os.path.join(stage.folder, "tmp")
+    os.mkdir(stage.environ["TMPDIR"])
+    with Server(slow(2), slow(1), answer("Fine.")) as server:
+        with stage.start(server) as child:
+            wait_until(lambda: len(stage.runs) == 2)
+            child.type(b"\x1c")
+            assert child.end() == -signal.SIGQUIT  # once no tool holds the terminal, either
+            with pytest.raises(ProcessLookupError):
+                os.killpg(child.process.pid, 0)
+        for name in os.listdir(stage.environ["TMPDIR"]):
+            os.utime(os.path.join(stage.environ["TMPDIR"], name), (1.0, 1.0))
+        stage.let_tools_go()
+        with stage.start(server) as child:
+            assert child.end() == 0
+    assert os.listdir(stage.environ["TMPDIR"]) == []
+
+
 @pytest.mark.parametrize("how", ["third press", "SIGQUIT", "SIGTERM", "hang-up"])
 def test_what_ends_a_menu_restores_the_terminal(how: str, stage: Stage) -> None:
     with Server([*events(delta("Half")), Pause(stage.end)]) as server:

@@ -47,7 +47,7 @@ def wait_for(count: int, folder: Path) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGINT] * 3])
+@pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGQUIT], [signal.SIGINT] * 3])
 def test_no_process_of_a_tool_outlives_jpq(signals: List[int], tmp_path: Path) -> None:
     home, pids = tmp_path / "home", tmp_path / "pids"
     home.mkdir()
