@@ -81,7 +81,7 @@ def prepare(
         raise NoModelError()
     # All that can be found wrong is, before anybody types a question that would be lost.
     model, provider = _opened_provider(args, env, config, wanted, secrets.add)
-    servers = begin_servers(args, env, config, asks)
+    servers, prompt = begin_servers(args, env, config, asks), ""
     try:
         toolset = offered_toolset(args, config, env.cwd, known=servers is None)
         attached = {**_attached(args, env, config, model), **(wanted.metadata if wanted else {})}
@@ -97,22 +97,27 @@ def prepare(
         questions = _questions(prompt, attached, template)
         if saved is None:
             journal = _new(early, args, env, library, model, chosen, _title(questions[-1], config))
-            return Query(
-                config, model, provider, journal, questions, toolset, asks, servers, wanted
-            )
-        journal = going_on(
-            args, library, saved, config["conversation.lock_wait_s"], teller(args, env)
-        )
-        try:
-            requests = following(args, journal, chosen, questions)
-        except BaseException:
-            journal.close()
-            raise
-    except BaseException:
+            requests = questions
+        else:
+            lock_wait_s = config["conversation.lock_wait_s"]
+            journal = going_on(args, library, saved, lock_wait_s, teller(args, env))
+            try:
+                requests = following(args, journal, chosen, questions)
+            except BaseException:
+                journal.close()
+                raise
+    except BaseException as error:
         if servers is not None:
             servers.close()
+        if prompt and _was_typed(args, env):
+            _rare("cli.typed_question").keep_question(prompt, env, error)
         raise
     return Query(config, model, provider, journal, requests, toolset, asks, servers, wanted)
+
+
+def _was_typed(args: argparse.Namespace, env: Environment) -> bool:
+    """Whether the question is nowhere else: neither on the command line nor in a pipe."""
+    return not args.words and (args.edit or env.stdin is None or env.stdin.isatty())
 
 
 def _questions(prompt: str, metadata: Mapping[str, Any], template: Any) -> List[Draft]:
