@@ -48,7 +48,7 @@ def read_path(source: str, reading: Reading) -> Found:
         if os.path.isdir(path):
             name = os.path.basename(os.path.abspath(path))
             return Found(f"{name}/", _listing(path).encode("utf-8", "surrogateescape"))
-        return Found(os.path.basename(path), _contents(path, reading))
+        return Found(os.path.basename(path), contents(path, reading))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise BadInputError(
             f"The attachment cannot be read: {getattr(error, 'strerror', error)}.", where=path
@@ -90,7 +90,9 @@ def size_words(size: float) -> str:
     )
 
 
-def _contents(path: str, reading: Reading) -> bytes:
+def contents(path: str, reading: Reading) -> bytes:
+    """What is in the file at ``path``, or comes from the pipe; a byte more than ``most_bytes``
+    if that is more. Raises OSError, and BadInputError for a pipe that nobody writes to."""
     # Without waiting: opening a pipe that nobody writes to would never return.
     descriptor = os.open(path, os.O_RDONLY | _NONBLOCK | _BINARY)
     try:

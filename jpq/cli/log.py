@@ -22,6 +22,7 @@ from jpq.provider.base import Exchange, Progress, Provider, ProviderRequest
 from jpq.render.sanitize import VISUALIZE, sanitize
 from jpq.render.worker import Renderer
 
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # not on Windows
 MAX_BYTES = 1_000_000  # a default log that has become longer is renamed to jpq.log.1
 
 _LINE = "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(message)s"
@@ -56,8 +57,9 @@ class RunLog:
         """Begin to write: to ``path``, else to the default log. ``tell_failure`` on stderr."""
         try:
             file = _default_log(env.paths.state) if path is None else os.path.join(env.cwd, path)
-            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-            handler: logging.Handler = _Handler(file, encoding="utf-8")
+            # Neither opening nor writing waits for the reader of a named pipe.
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_WAIT, 0o600)
+            handler: logging.Handler = _Handler(os.fdopen(descriptor, "a", encoding="utf-8"))
         except (OSError, ValueError, JpqError) as error:
             if tell_failure:
                 reason = getattr(error, "strerror", None) or error
@@ -177,8 +179,9 @@ class LoggedRenderer(Renderer):
         super().show(event)
 
 
-class _Handler(logging.FileHandler):
-    """A full disk neither ends the answer nor puts a traceback into it."""
+class _Handler(logging.StreamHandler):  # type: ignore[type-arg]  # it is not generic in 3.8
+    """A full disk, or a pipe that nobody reads, neither ends the answer nor delays it nor puts
+    a traceback into it."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Nothing: the record is lost."""
@@ -186,7 +189,8 @@ class _Handler(logging.FileHandler):
     def close(self) -> None:
         """Close the file, whatever it did not take."""
         with contextlib.suppress(OSError):
-            super().close()
+            self.stream.close()
+        super().close()
 
 
 class _Masked(logging.Formatter):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 from typing import Any, Dict
 
 from jpq.cli.environment import Environment
 from jpq.errors import BadInputError, UsageError
 from jpq.events import strict_json
+
+_LONGEST_SYSTEM = 8 << 20  # bytes: longer than what any model takes
+_WRITER_WAIT_S = 5.0  # for a named pipe; the configuration is not read yet
 
 
 def chosen_settings(args: argparse.Namespace, env: Environment) -> Dict[str, Any]:
@@ -37,15 +41,27 @@ def _plain_value(text: str) -> Any:
 
 
 def text_or_file(text: str, env: Environment) -> str:
-    """``text``, or what is in the file that it names with an ``@``. Raises BadInputError."""
+    """``text``, or what is in the file or pipe that it names with an ``@``.
+
+    Raises BadInputError, also for a pipe that nobody writes to, and what never ends.
+    """
     if not text.startswith("@"):
         return text
     path = os.path.join(env.cwd, os.path.expanduser(text[1:]))
+    files = importlib.import_module("jpq.cli.attach_path")  # few prompts are in files
+    reading = files.Reading(env.cwd, _LONGEST_SYSTEM, _WRITER_WAIT_S, env.tell)
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        data = files.contents(path, reading)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise BadInputError(
             f"The system prompt cannot be read: {getattr(error, 'strerror', error)}.",
             where=path,
         ) from error
+    except BadInputError as error:
+        error.hint = "Start what writes to it first."
+        raise
+    if len(data) > _LONGEST_SYSTEM:
+        raise BadInputError(
+            f"The system prompt is longer than {_LONGEST_SYSTEM >> 20} MiB.", where=path
+        )
+    return str(data.decode("utf-8", "replace"))
