@@ -111,6 +111,9 @@ def said_in(entries: Sequence[Entry]) -> Iterator[Tuple[Said, Entry]]:
         message = isinstance(entry.event, AssistantMessage)
         yield said._replace(joins=cut and message), entry
         cut = message and bool(entry.metadata.get("partial"))
+        mismatch = entry.metadata.get("mismatch")
+        if isinstance(mismatch, str):
+            yield Said(NOTE, f"(That did not match the schema: {mismatch}.)"), entry
 
 
 def _laid_out(saved: SavedConversation, heading: str) -> str:

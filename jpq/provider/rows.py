@@ -106,6 +106,7 @@ ROWS: Tuple[ProviderRow, ...] = (
             "reasoning_field": "reasoning_content",
             "reasoning_turns": "all",
             "reasoning_always": True,
+            "schema": "instruction",  # it takes no schema, only JSON of any shape
             "text_only": True,
         },
     ),

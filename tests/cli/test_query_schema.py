@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any, List
 
 import pytest
 
-from tests.support.programs import Ran, conversations, entries, environment, jpq, model_at, script
+from tests.support.programs import Ran, conversations, entries, jpq, model_at, script
 from tests.support.server import Server, answer, error
 
 GOOD = '{"name": "Ada", "age": 36}'
@@ -141,12 +140,14 @@ def test_contradictions_are_usage_errors(tmp_path: Any) -> None:
     asked(tmp_path, GOOD, options=("--schema", "a", "-x")).failed_with(2, "-x")
 
 
-def test_the_first_request_is_no_repair_when_retries_are_off(tmp_path: Any) -> None:
+def test_a_repair_is_made_without_retries_of_failed_requests_too(tmp_path: Any) -> None:
     ran = asked(tmp_path, "a", GOOD, options=("--retries", "0", "--schema", SPEC))
-    assert ran.code == 0  # a repair is no retry of a failed request
+    assert ran.code == 0
 
 
-def test_show_has_the_answer_as_json(tmp_path: Any) -> None:
-    assert asked(tmp_path, GOOD).code == 0
-    assert GOOD in jpq("c", "show", environ=environment()).text
-    assert os.listdir(conversations()[0])
+def test_show_has_the_answer_as_json_and_says_what_did_not_match(tmp_path: Any) -> None:
+    assert asked(tmp_path, "Ada.", GOOD).code == 0
+    said = [block.split("\n", 1) for block in jpq("c", "show").text.strip().split("\n\n")]
+    assert said[0] == ["You:", "Who?"] and said[1] == ["Assistant:", "Ada."]
+    assert said[2][0] == "Note:" and "did not match the schema: it is not JSON" in said[2][1]
+    assert said[3] == ["Assistant:", GOOD]
