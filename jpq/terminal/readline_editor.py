@@ -12,7 +12,7 @@ import readline
 import signal
 import sys
 import termios
-from typing import Any, Callable, Iterator, List, Optional, Sequence
+from typing import Any, Iterator, List, Optional, Sequence
 
 from jpq.terminal.line_editor import Complete, write_all
 from jpq.terminal.modes import watched
@@ -52,7 +52,7 @@ class ReadlineEditor:
         """A line, which may be a pasted text."""
         # Readline must know what of the prompt takes no column.
         marked = _COLOURS.sub("\x01\\g<0>\x02", prompt)
-        with _stdout_on_terminal(), _put_back_when_stopped(), _short_waits():
+        with _stdout_on_terminal(), _put_back_when_stopped(prompt), _short_waits():
             self.waits = True
             try:
                 line = input(marked)
@@ -133,8 +133,9 @@ def _short_waits() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _put_back_when_stopped() -> Iterator[None]:
-    """Let the shell have its terminal back while Ctrl+Z stops the process."""
+def _put_back_when_stopped(prompt: str) -> Iterator[None]:
+    """Let the shell have its terminal back while Ctrl+Z stops the process; afterwards show
+    again what stood there."""
     before = termios.tcgetattr(_STDIN)
     readlines: List[Any] = []
 
@@ -147,11 +148,9 @@ def _put_back_when_stopped() -> Iterator[None]:
     def take_again() -> None:
         with contextlib.suppress(OSError, termios.error):
             termios.tcsetattr(_STDIN, termios.TCSANOW, readlines)
-            os.write(_STDOUT, _MARK_PASTES.encode())
-            _redisplay()
+            # Readline thinks that all of this is still on the screen.
+            shown = f"{_MARK_PASTES}\r{prompt}{readline.get_line_buffer()}"
+            os.write(_STDOUT, shown.encode("utf-8", "replace"))
 
     with watched(put_back, take_again):
         yield
-
-
-_redisplay: Callable[[], None] = readline.redisplay

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import signal
+import subprocess
 import threading
 from typing import Any, List
 
 import pytest
 
 from jpq.interrupt.menus import Place as Menu
-from tests.support.chatting import LOOK, Desk, fresh_modes, leave, press, say
+from tests.support.chatting import LOOK, PROMPT, Desk, answered, fresh_modes, leave, press, say
 from tests.support.pressing import MARK, PRESS, events, rest
 from tests.support.programs import conversations, entries, question
+from tests.support.ptys import WAIT_S, Child, run
 from tests.support.server import Pause, Server, answer, delta, error
 
 
@@ -145,3 +149,90 @@ def test_a_hung_up_terminal_ends_the_chat(desk: Desk) -> None:
         child.hang_up()
         assert child.exit() == -signal.SIGHUP
     assert [e["type"] for e in saved(desk)].count("turn_end") == 1
+
+
+def test_the_words_of_the_command_are_the_first_message(desk: Desk) -> None:
+    with Server(answer("Fine.")) as server, desk.chat(server, "how", "are you?") as child:
+        child.wait_for(b"Fine.")
+        assert b"You: how are you?\r\n" in LOOK.sub(b"", child.output)
+        answered(child, b"\x1b[A\r", b"Fine.")
+        assert leave(child) == 0
+    assert [question(seen) for seen in server.seen] == ["how are you?"] * 2
+
+
+def test_ctrl_z_gives_the_shell_its_terminal_and_fg_shows_the_line_again(desk: Desk) -> None:
+    with Server(answer("Fine.")) as server:
+        command = shlex.join(desk.argv(server)).encode()
+        shell = ["bash", "--norc", "--noprofile", "-i"]
+        with Child(shell, {**desk.environ, "PS1": "$ "}, desk.work, terminal=True) as child:
+            child.wait_for(b"$ ")
+            say(child, "bind 'set enable-bracketed-paste off'", b"$ ")
+            press(child, command + b"\r", b"custom/test answers")
+            child.wait_for(PROMPT)
+            press(child, b"some", b"some")
+            press(child, b"\x1a", b"Stopped")
+            press(child, b"fg\r", b"some")
+            assert b"Fine." in answered(child, b" words\r", b"\r\n") + child.output
+            press(child, b"\x04", b"Goodbye")
+            child.wait_for(b"$ ")
+            press(child, b"exit\r", b"exit")
+            assert child.end() == 0
+    assert [question(seen) for seen in server.seen] == ["some words"]
+
+
+def test_an_old_conversation_says_what_it_is_and_whether_its_answer_is_whole(desk: Desk) -> None:
+    end = threading.Event()
+    script = [*events(delta("Half an ")), Pause(end), *rest(delta("answer."))]
+    with Server(script, answer("rest.")) as server:
+        with desk.chat(server) as child:
+            say(child, "A long question", b"Half an")
+            press(child, PRESS, MARK[Menu.STREAMING])
+            assert b"back to the prompt; what arrived is saved" in press(
+                child, b"?", b"Ctrl+C again"
+            )
+            press(child, b"s")
+            end.set()
+            assert leave(child) == 0
+        with desk.chat(server, "-c") as child:
+            assert b"This goes on: A long question (1 turn)" in child.output
+            assert b"/retry goes on with it." in child.output
+            assert b"rest." in say(child, "/retry")
+            shown = LOOK.sub(b"", say(child, "/show"))
+            assert (
+                b"You:\r\nA long question\r\n" in shown and b"Assistant:\r\nHalf an rest." in shown
+            )
+            assert leave(child) == 0
+
+
+def test_a_conversation_in_use_is_not_talked_in_twice(desk: Desk) -> None:
+    with Server(answer("Fine.")) as server, desk.chat(server) as child:
+        say(child, "hello")
+        wait = ("--set", "conversation.lock_wait_s=0")
+        ran = run(desk.argv(server, "-c", *wait), desk.environ, desk.work)
+        assert ran.process.returncode == 75
+        assert leave(child) == 0
+
+
+def test_a_terminal_that_is_not_the_controlling_one_will_do(desk: Desk) -> None:
+    """As in some containers: nothing but stdin, stdout and stderr leads to it."""
+    with Server(answer("Fine.")) as server:
+        master, side = os.openpty()
+        channels = {"stdin": side, "stdout": side, "stderr": side}
+        process = subprocess.Popen(
+            desk.argv(server), env=desk.environ, cwd=desk.work, start_new_session=True, **channels
+        )
+        os.close(side)
+        seen = b""
+        for keys, until in ((b"hello\r", b"You:"), (b"\x04", b"Fine.")):
+            while until not in seen:
+                seen += os.read(master, 65536)
+            if until == b"Fine.":
+                while b"You:" not in seen.rpartition(b"Fine.")[2]:
+                    seen += os.read(master, 65536)
+            os.write(master, keys)
+        with contextlib.suppress(OSError):  # EIO: all have closed it
+            while True:
+                seen += os.read(master, 65536)
+        os.close(master)
+        assert process.wait(WAIT_S) == 0
+    assert b"Goodbye." in seen

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import threading
 from typing import Any
 
-from tests.support.programs import conversations, entries, jpq, model_at, question
-from tests.support.server import Server, answer, error
+import pytest
+
+from tests.support.pressing import events
+from tests.support.programs import (
+    JPQ,
+    WAIT_S,
+    conversations,
+    entries,
+    environment,
+    jpq,
+    model_at,
+    question,
+    signalled,
+)
+from tests.support.server import Pause, Server, answer, delta, error
 
 
 def test_each_line_is_a_turn_of_one_conversation() -> None:
@@ -58,3 +75,39 @@ def test_a_slash_begins_a_command_and_two_begin_a_message(tmp_path: Any) -> None
     assert (ran.code, ran.text) == (0, "Ok.\n")
     assert [question(seen) for seen in server.seen] == ["/etc is a folder"]
     assert "There is no command /hepl." in ran.told[0] and "/help" in ran.told[1]
+
+
+def test_a_reader_that_goes_away_ends_the_chat() -> None:
+    with Server(answer("One."), answer("Two.")) as server:
+        process = subprocess.Popen(
+            [*JPQ, "chat", *model_at(server)],
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        with process:
+            assert process.stdin and process.stdout and process.stderr
+            process.stdin.write(b"first\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"One.\n"
+            process.stdout.close()
+            process.stdin.write(b"second\nthird\n")
+            process.stdin.flush()
+            assert process.wait(WAIT_S) == 141
+            assert process.stderr.read() == b""
+    assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize("answering", [False, True], ids=["reading", "answering"])
+def test_ctrl_c_ends_a_chat_in_which_nobody_types(answering: bool) -> None:
+    read, write = os.pipe()
+    os.write(write, b"first\n")
+    script = [*events(delta("Half")), Pause(threading.Event())] if answering else answer("Half")
+    with Server(script) as server:
+        ran = signalled(["chat", *model_at(server)], signal.SIGINT, b"Half", "stdout", stdin=read)
+    os.close(read)
+    os.close(write)
+    assert ran.code == 130 and b"Traceback" not in ran.err
+    (folder,) = conversations()
+    assert entries(folder)[-1]["status"] == ("interrupted" if answering else "complete")

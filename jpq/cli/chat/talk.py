@@ -11,6 +11,7 @@ from jpq.cli.chat.signals import Pressed
 from jpq.cli.chat.turns import Turns
 from jpq.cli.chat.wording import in_chat_words
 from jpq.cli.conversation_offer import compaction_offer, context_window
+from jpq.cli.failure import as_error
 from jpq.conversation.event import ConfigDelta, Draft
 from jpq.errors import ErrorKind, JpqError
 from jpq.store.journal import Journal
@@ -55,14 +56,18 @@ class Talk:
         """What is asked next; None when the person leaves."""
         self._voice.separate()
         text: Optional[str] = first
+        if first:
+            self._voice.repeat(first)
+            self._messages.remember(first)
         while True:
             text = text or self._messages.next()
             if text is None:
                 return None
             try:
                 done = run_line(self._place, text)
-            except JpqError as error:
-                self._voice.tell_error(error)
+            except Exception as error:
+                self._chat.log.failure(error)
+                self._voice.tell_error(as_error(error))
                 done = None
             except Pressed:
                 self._voice.say("Interrupted; nothing has changed.")

@@ -43,7 +43,9 @@ class Turns:
         if self._broken is not None:
             return _nothing(of_display(self._broken))
         try:
-            return run_turn(self._setup(), requests, self._inbox, self.renderer, self._router)
+            return self._logged(
+                run_turn(self._setup(), requests, self._inbox, self.renderer, self._router)
+            )
         except Exception as error:
             chat.log.failure(error)
             ending = of_error(as_error(error))
@@ -51,6 +53,17 @@ class Turns:
             return _nothing(ending)
         finally:
             self._router.escalation.reset()
+
+    def _logged(self, outcome: TurnOutcome) -> TurnOutcome:
+        self._chat.log.info(
+            "a turn ended: %s, finish reason %s, exit code %d, served by %s, %s",
+            outcome.ending.status,
+            outcome.finish_reason,
+            outcome.ending.exit_code,
+            outcome.model,
+            outcome.usage.to_json() or "no usage reported",
+        )
+        return outcome
 
     def close(self) -> None:
         """Write what is left, and end the renderer."""

@@ -51,6 +51,11 @@ class Voice:
         body = text.rstrip()
         return styled(body, style, self._colour) + text[len(body) :]
 
+    def repeat(self, message: str) -> None:
+        """Show a message as if it had been typed, where there is a prompt."""
+        if self.is_heard:
+            self.write(self.prompt + sanitize(message) + "\n")
+
     def say(self, text: str, style: str = "") -> None:
         """A text that the person asked for, on lines of its own, broken between words."""
         lines = sanitize(text).rstrip("\n").split("\n")
