@@ -1,8 +1,7 @@
 """ServerProcess: a server as a child process, its group, and what makes sure that it ends.
 
 The child leads a session of its own, so the terminal's signals do not reach it and all that
-it starts can be ended together. A guard outlives us where we are killed: a small shell that
-waits on a pipe of which only we hold the other end.
+it starts can be ended together.
 """
 
 from __future__ import annotations
@@ -13,10 +12,12 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Dict, Mapping, Optional, Sequence
 
 from jpq.mcp.failure import McpUnreachable
 from jpq.named import NamedTuple
+from jpq.process.guard import GENTLY, GUARD
+from jpq.process.start import CannotStart, Launch, start_dialogue
 
 # What a server may see of our environment; keys of any kind only when they are listed.
 INHERITED = (
@@ -30,17 +31,6 @@ INHERITED = (
 _INHERITED_PREFIXES = ("LC_", "XDG_")
 
 _LOOK_AGAIN_S = 0.02
-
-# "$1" is the group. A line means that all is well; the end of the input that we are gone.
-_GUARD = """
-trap '' HUP INT QUIT TERM
-read -r word && exit 0
-sleep "$2"
-kill -s TERM -- "-$1" 2>/dev/null || exit 0
-sleep "$3"
-kill -s KILL -- "-$1" 2>/dev/null
-exit 0
-"""
 
 
 class Grace(NamedTuple):
@@ -74,23 +64,17 @@ class ServerProcess:
         self, argv: Sequence[str], environ: Mapping[str, str], cwd: Optional[str], grace: Grace
     ) -> None:
         self._grace = grace
-        extra: Dict[str, Any] = {"start_new_session": True}
-        if sys.platform == "win32":
-            extra = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+        self._guarded = contextlib.ExitStack()
+        self._guarded.enter_context(GUARD.ready())
         try:
-            self._child = subprocess.Popen(
-                list(argv),
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=dict(environ),
-                cwd=cwd,
-                **extra,
-            )
-        except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
-            raise _cannot_start(argv, cwd, error) from error
-        self._guard = None if sys.platform == "win32" else self._guarded()
+            self._child = start_dialogue(Launch(argv, cwd or os.getcwd(), environ))
+        except CannotStart as error:
+            self._guarded.close()
+            raise McpUnreachable(
+                str(error), hint="Check the server's command, and whether the program is installed."
+            ) from error
+        GUARD.watch(self._child.pid, GENTLY)
+        self._guarded.callback(GUARD.release, self._child.pid)
         streams = self._child.stdin, self._child.stdout, self._child.stderr
         self.stdin, self.stdout, self.stderr = (stream.fileno() for stream in streams if stream)
 
@@ -119,28 +103,13 @@ class ServerProcess:
             if not self._gone_within(self._grace.term_s):
                 self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
                 self._gone_within(self._grace.kill_s)
-        if self._guard is not None:
-            with contextlib.suppress(OSError):
-                self._guard.communicate(b"over\n")
-            self._guard = None
+        self._guarded.close()
 
     def close_outputs(self) -> None:
         """Close what we read from; nobody may be reading any more."""
         for stream in (self._child.stdout, self._child.stderr):
             if stream is not None:
                 stream.close()
-
-    def _guarded(self) -> Optional[subprocess.Popen[bytes]]:
-        close_s, term_s = str(self._grace.close_s), str(self._grace.term_s)
-        with contextlib.suppress(OSError):  # without a shell nobody watches, and all else works
-            return subprocess.Popen(
-                ["/bin/sh", "-c", _GUARD, "jpq-guard", str(self._child.pid), close_s, term_s],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        return None
 
     def _gone_within(self, seconds: float) -> bool:
         """Whether the child has ended, and its whole group with it."""
@@ -171,13 +140,3 @@ class ServerProcess:
                 os.killpg(self._child.pid, signum)
         except OSError:
             pass  # it has just ended
-
-
-def _cannot_start(argv: Sequence[str], cwd: Optional[str], error: Exception) -> McpUnreachable:
-    reason = getattr(error, "strerror", None) or str(error)
-    if isinstance(error, FileNotFoundError) and cwd is not None and not os.path.isdir(cwd):
-        return McpUnreachable(f"The folder {cwd} does not exist.", hint="Correct its cwd.")
-    return McpUnreachable(
-        f"{argv[0] if argv else 'The command'} cannot be started: {reason}.",
-        hint="Check the server's command, and whether the program is installed.",
-    )

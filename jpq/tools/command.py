@@ -8,6 +8,7 @@ import signal
 from typing import Any, List, Mapping, Optional, Sequence
 
 from jpq.interrupt.cancel import CancelToken
+from jpq.process.start import CannotStart, Launch
 from jpq.tools.argv import check_argv, filled
 from jpq.tools.capture import Capture, cleaned
 from jpq.tools.definition import (
@@ -20,7 +21,6 @@ from jpq.tools.definition import (
     ToolSpec,
 )
 from jpq.tools.process import TIMES, ProcessEnded, run_process
-from jpq.tools.process_start import CannotStart, Launch
 from jpq.tools.schema import shortened
 
 _SURVIVORS_SHOWN = 3

@@ -18,11 +18,11 @@ from typing import List, Mapping, Optional, Set, Tuple
 
 from jpq.interrupt.cancel import CancelToken
 from jpq.named import NamedTuple
+from jpq.process.guard import GUARD
+from jpq.process.start import Launch, start
+from jpq.process.tree import ProcessTree, marked
 from jpq.tools.capture import Capture, Captured, ProgressText
 from jpq.tools.definition import Progress
-from jpq.tools.process_guard import Guard
-from jpq.tools.process_start import Launch, start
-from jpq.tools.process_tree import ProcessTree, marked
 
 _READ_BYTES = 65536
 # Nobody tells when a process that is not our child ends, so it must be looked for: soon, as
@@ -78,9 +78,9 @@ def run_process(
     ``progress`` is called on another thread, and never after the return. Raises CannotStart.
     """
     environ = marked(launch.environ)
-    with _guard.ready():
+    with GUARD.ready():
         process = start(launch, environ)
-        _guard.watch(process.pid)
+        GUARD.watch(process.pid)
         try:
             child = _Child(process, environ, capture, ProgressText(progress), times)
             return child.to_the_end(cancel)
@@ -88,11 +88,7 @@ def run_process(
             ProcessTree(process.pid, environ).kill()  # no thread could be started for it
             raise
         finally:
-            _guard.release(process.pid)
-
-
-# One for all, as the children are this process's, whoever started them.
-_guard = Guard()
+            GUARD.release(process.pid)
 
 
 class _Child:

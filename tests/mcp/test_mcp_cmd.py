@@ -152,7 +152,7 @@ def test_a_query_goes_on_without_a_server_that_is_not_there(tmp_path: Any) -> No
     configure('[mcp.gone]\ncommand = ["/nowhere"]')
     ran = jpq(*model(tmp_path, "echo"), "-y", "hello")
     assert ran.code == 0
-    assert "The MCP server gone is not used: /nowhere cannot be started" in ran.told[0]
+    assert "The MCP server gone is not used: There is no program '/nowhere'." in ran.told[0]
 
 
 def test_a_query_without_tools_starts_no_server(tmp_path: Any) -> None:

@@ -105,7 +105,7 @@ def test_the_bad_ones_are_named_and_the_others_used() -> None:
     assert "cannot find my files" in problems["dead"]
     for name in ("slow", "deaf"):
         assert "1.5 seconds" in problems[name] or "No answer" in problems[name]
-    assert "cannot be started" in problems["gone"]
+    assert "There is no program" in problems["gone"]
     assert "connection was refused" in problems["refused"]
 
 

@@ -237,7 +237,7 @@ def test_a_server_that_never_answers_costs_its_time_and_no_more() -> None:
 
 def test_a_program_that_is_not_there() -> None:
     server = Client(stdio.StdioTransport(["/nowhere/at-all"], where="test"))
-    with pytest.raises(McpUnreachable, match="cannot be started: No such file"):
+    with pytest.raises(McpUnreachable, match="There is no program '/nowhere/at-all'"):
         server.connect()
 
 

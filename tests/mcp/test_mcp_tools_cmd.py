@@ -17,7 +17,7 @@ def test_ls_lists_them_and_names_a_server_that_cannot_be_used() -> None:
     configure(MODES + '[mcp.gone]\ncommand = ["/nowhere"]')
     ran = jpq("tools", "ls")
     assert ran.code == 0
-    assert "The MCP server gone cannot be used: /nowhere cannot be started" in ran.told[0]
+    assert "The MCP server gone cannot be used: There is no program '/nowhere'." in ran.told[0]
     lines = [line.split() for line in ran.text.splitlines()]
     assert ["x/echo", "mcp", "unattended"] in lines and ["x/slow", "mcp", "ask"] in lines
     assert any(line[:2] == ["shell", "builtin"] for line in lines)

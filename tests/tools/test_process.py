@@ -12,10 +12,10 @@ from typing import Any, Callable, List, Optional
 import pytest
 
 from jpq.interrupt.cancel import CancelToken
+from jpq.process.start import CannotStart, Launch
+from jpq.process.tree import MARK_VARIABLE, group_members
 from jpq.tools.capture import Capture
 from jpq.tools.process import ProcessEnded, Times, run_process
-from jpq.tools.process_start import CannotStart, Launch
-from jpq.tools.process_tree import MARK_VARIABLE, group_members
 
 QUICK = Times(term_s=0.3, kill_s=2.0, drain_s=0.1)
 WAIT_S = 10.0
@@ -254,7 +254,7 @@ import os, signal, sys, threading
 from jpq.interrupt.cancel import CancelToken
 from jpq.tools.capture import Capture
 from jpq.tools.process import run_process
-from jpq.tools.process_start import Launch
+from jpq.process.start import Launch
 
 def run(line, progress):
     launch = Launch(("sh", "-c", line), "/", os.environ)

@@ -9,12 +9,12 @@ import sys
 from typing import Any, Mapping
 
 from jpq.interrupt.cancel import CancelToken
+from jpq.process.start import CannotStart, Launch
 from jpq.tools.builtin.files import FileTool
 from jpq.tools.builtin.roots import Refused
 from jpq.tools.capture import Capture
 from jpq.tools.definition import STOPPED, Description, Invocation, ToolOutput
 from jpq.tools.process import TIMES, run_process
-from jpq.tools.process_start import CannotStart, Launch
 from jpq.tools.schema import json_schema
 
 _PARAMETERS = {

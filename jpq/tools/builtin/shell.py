@@ -7,10 +7,10 @@ import shutil
 from typing import Any, Mapping
 
 from jpq.interrupt.cancel import CancelToken
+from jpq.process.start import Launch
 from jpq.tools.command import command_preview, run_to_output
 from jpq.tools.definition import CommandLine, Description, Invocation, Progress, Tool, ToolOutput
 from jpq.tools.process import TIMES
-from jpq.tools.process_start import Launch
 from jpq.tools.schema import json_schema
 
 _PARAMETERS = {

@@ -13,15 +13,25 @@ import sys
 import threading
 from typing import Iterator, Optional
 
+# What a group has once jpq is gone: whether it is killed at once, or is asked first.
+AT_ONCE, GENTLY = "+", "~"
+
 _SCRIPT = """
-groups=' '
+groups=' ' gentle=' '
 while read -r sign group; do
     case $sign in
         +) groups="$groups$group " ;;
-        -) groups="${groups%% $group *} ${groups#* $group }" ;;
+        '~') gentle="$gentle$group " ;;
+        -) case $groups in *" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;; esac
+           case $gentle in *" $group "*) gentle="${gentle%% $group *} ${gentle#* $group }" ;; esac
     esac
 done
 for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
+[ "$gentle" = ' ' ] && exit
+sleep 1
+for group in $gentle; do kill -s TERM -- "-$group" 2>/dev/null; done
+sleep 2
+for group in $gentle; do kill -s KILL -- "-$group" 2>/dev/null; done
 """
 
 
@@ -57,10 +67,11 @@ class Guard:
                 process.stdin.close()
                 process.wait()
 
-    def watch(self, group: int) -> None:
-        """Kill ``group`` if jpq ends before ``release``."""
+    def watch(self, group: int, how: str = AT_ONCE) -> None:
+        """Kill ``group`` if jpq ends before ``release``; GENTLY gives it a second to end by
+        itself, and two more after TERM."""
         with self._lock:
-            self._tell("+", group)
+            self._tell(how, group)
 
     def release(self, group: int) -> None:
         """The group has ended."""
@@ -75,6 +86,10 @@ class Guard:
             self._process.stdin.write(f"{sign} {group}\n".encode())
         except OSError:
             pass  # somebody ended the guard; then there is none until the last group has ended
+
+
+# One for all, as the children are this process's, whoever started them.
+GUARD = Guard()
 
 
 def _started() -> Optional[subprocess.Popen[bytes]]:

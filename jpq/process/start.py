@@ -14,7 +14,8 @@ from jpq.named import NamedTuple
 
 
 class Launch(NamedTuple):
-    """What to start. ``environ`` is the whole environment; ``stdin`` None is /dev/null."""
+    """What to start. ``environ`` is the whole environment; ``stdin`` is what it can read, None
+    is /dev/null."""
 
     argv: Sequence[str]
     cwd: str
@@ -31,22 +32,34 @@ def start(launch: Launch, environ: Mapping[str, str]) -> subprocess.Popen[bytes]
 
     Raises CannotStart.
     """
+    with _input(launch.stdin) as stdin:
+        return _started(launch, environ, stdin, subprocess.STDOUT)
+
+
+def start_dialogue(launch: Launch) -> subprocess.Popen[bytes]:
+    """The running child, leader of a session, with pipes to and from it; what it writes on
+    stderr comes through one of its own. Raises CannotStart."""
+    return _started(launch, launch.environ, subprocess.PIPE, subprocess.PIPE)
+
+
+def _started(
+    launch: Launch, environ: Mapping[str, str], stdin: Any, stderr: int
+) -> subprocess.Popen[bytes]:
     apart: Dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
         apart = {"creationflags": flags}
     try:
-        with _input(launch.stdin) as stdin:
-            return subprocess.Popen(
-                list(launch.argv),
-                bufsize=0,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                cwd=launch.cwd,
-                env=dict(environ),
-                **apart,
-            )
+        return subprocess.Popen(
+            list(launch.argv),
+            bufsize=0,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            cwd=launch.cwd,
+            env=dict(environ),
+            **apart,
+        )
     except OSError as error:
         raise CannotStart(_why_not(error, launch)) from error
     except ValueError as error:
