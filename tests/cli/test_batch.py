@@ -303,6 +303,15 @@ def test_what_is_wrong_before_the_first_line(model: List[str], tmp_path: Any) ->
     jpq(*model, "--schema", "a b c", "--batch", batch, "--output", "/dev/null/x").failed_with(74)
 
 
+def test_the_log_has_each_line_where_it_is_asked_for(model: List[str], tmp_path: Any) -> None:
+    log = tmp_path / "log"
+    batch = written(tmp_path, "secret words", "bad")
+    assert jpq(*model, "--batch", batch, "--log-file", str(log)).code == 1
+    text = log.read_text()
+    assert "line 1: complete, 0" in text and "line 2: error, 1" in text
+    assert "secret words" not in text
+
+
 def test_nothing_to_do_is_done(model: List[str], tmp_path: Any) -> None:
     ran = jpq(*model, "--batch", written(tmp_path))
     assert (ran.code, ran.out) == (0, b"") and ran.told == ["jpq: 0 answered."]
@@ -368,3 +377,30 @@ def test_the_stream_of_a_line_that_is_cut_goes_on(tmp_path: Any) -> None:
     with Server(cut, reply(delta("there."), FINISH)) as server:
         ran = jpq(*served(server), "--batch", written(tmp_path, "x"))
     assert records(ran)[0]["text"] == "Hello there."
+
+
+TOOL = """
+[tools.greet]
+source = "command"
+command = ["printf", "hello %s", "{name}"]
+parameters.name = { type = "string", required = true }
+run = "ask"
+"""
+CALLS = (
+    'tool_calls = [{ name = "greet", arguments = { name = "Ada" } }]',
+    'text = "I greeted her."',
+)
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 77), (("--yes",), 0)])
+def test_tools_run_without_anybody_to_ask(options: Sequence[str], code: int, tmp_path: Any) -> None:
+    os.makedirs(os.environ["JPQ_HOME"])
+    with open(os.path.join(os.environ["JPQ_HOME"], "config.toml"), "w") as file:
+        file.write(TOOL)
+    model = "scripted/" + script(tmp_path, *CALLS)
+    batch = written(tmp_path, *[f"q{n}" for n in range(6)])
+    ran = jpq("-m", model, *options, "--batch", batch, "-j", "3")
+    found = records(ran)
+    assert [each["exit_code"] for each in found] == [code] * 6 and ran.code == code
+    assert {each["text"] for each in found} == {"I greeted her." if code == 0 else ""}
+    assert {each["status"] for each in found} == {"complete" if code == 0 else "denied"}

@@ -23,9 +23,11 @@ from jpq.cli.query_options import chosen_settings
 from jpq.cli.query_setup import begin_servers, load_settings, teller
 from jpq.cli.query_tools import offered_toolset
 from jpq.errors import BadInputError, ExitCode, WriteError
+from jpq.events.turn import Result
 from jpq.interrupt.signals import end_by_signal
 from jpq.provider.registry import parse_model
 from jpq.terminal.tty import interactive
+from jpq.turn.inbox import Inbox
 
 _JOBS = 4
 
@@ -110,7 +112,14 @@ class _Batch:
             max_cost=self._config["request.max_cost_usd"],
             patient=self._patient,
         )
-        batch = BatchRun(plan, sink, answering.answer, watching.show, watching.tell)
+
+        def answer(line: Line, inbox: Inbox) -> Result:
+            result = answering.answer(line, inbox)
+            code, usage = result.exit_code, result.usage.to_json()
+            self._log.debug("line %d: %s, %d, %s", line.number, result.status, code, usage)
+            return result
+
+        batch = BatchRun(plan, sink, answer, watching.show, watching.tell)
         self._early.turn_begins(batch.inbox.post)
         try:
             with contextlib.closing(sink):
