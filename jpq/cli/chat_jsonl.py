@@ -26,6 +26,7 @@ from jpq.cli.chat_jsonl_output import LineWriter, OutputFailed
 from jpq.cli.chat_jsonl_session import ChatSession
 from jpq.cli.chat_jsonl_setup import SessionOptions
 from jpq.cli.environment import Environment
+from jpq.cli.log import RunLog, known_secrets
 from jpq.interrupt.signals import Interrupt, SignalRouter, end_by_signal
 from jpq.named import NamedTuple
 from jpq.turn.ending import of_display
@@ -53,10 +54,15 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     that ended it. Raises JpqError for options that cannot be used."""
     options = SessionOptions(args, env)
     inbox = Inbox()
-    with SignalRouter(inbox.post):
-        talk = JsonChat(options, inbox, LineWriter(env.stdout, inbox.post))
-        talk.begin(env.stdin, " ".join(args.words), args.attach)
-        code, signum = talk.serve()
+    log = RunLog(known_secrets(env.environ, env.paths))
+    log.open(env, args.log_file, tell_failure=args.log_file is not None)
+    try:
+        with SignalRouter(inbox.post):
+            talk = JsonChat(options, inbox, LineWriter(env.stdout, inbox.post), log)
+            talk.begin(env.stdin, " ".join(args.words), args.attach)
+            code, signum = talk.serve()
+    finally:
+        log.close()
     if signum is not None:
         end_by_signal(signum)
     return code
@@ -65,10 +71,13 @@ def run(args: argparse.Namespace, env: Environment) -> int:
 class JsonChat:
     """Hands lines to sessions, which are opened when they are first used. Main thread."""
 
-    def __init__(self, options: SessionOptions, inbox: Inbox, writer: LineWriter) -> None:
+    def __init__(
+        self, options: SessionOptions, inbox: Inbox, writer: LineWriter, log: RunLog
+    ) -> None:
         self._options = options
         self._inbox = inbox
         self._writer = writer
+        self._log = log
         self._sessions: Dict[str, ChatSession] = {}
         self._ending: Dict[ChatSession, None] = {}  # closed, but not at their end yet
         self._openings: Dict[str, Open] = {}
@@ -174,11 +183,20 @@ class JsonChat:
         session = ChatSession(
             name,
             lambda approve, answer: self._options.open(opening, first, approve, answer),
-            self._writer.write,
+            self._write,
             ended,
         )
         self._sessions[name] = session
         return session
+
+    def _write(self, fields: Fields) -> None:
+        """Write a line, and log how turns end. Any thread."""
+        session = fields.get("session")
+        if fields["type"] == "error":
+            self._log.info("session %s failed: %s: %s", session, fields["kind"], fields["message"])
+        elif fields["type"] == "result":
+            self._log.info("session %s: %s, %s", session, fields["status"], fields["usage"])
+        self._writer.write(fields)
 
     def _close(self, session: ChatSession) -> None:
         del self._sessions[session.name]
@@ -193,7 +211,7 @@ class JsonChat:
             "where": "stdin",
             "hint": "docs/events.md lists the lines.",
         }
-        self._writer.write(fields if session is None else {**fields, "session": session})
+        self._write(fields if session is None else {**fields, "session": session})
 
 
 def _read_lines(stdin: Optional[BinaryIO], post: Callable[[Any], None]) -> None:

@@ -33,11 +33,13 @@ class Open(NamedTuple):
 
 
 class User(NamedTuple):
-    """A message; ``request`` is put on each line of its turn."""
+    """A message, or with None for ``text`` the last one again. ``schema`` is what the answer
+    must be; ``request`` is put on each line of its turn."""
 
     session: str
-    text: str
+    text: Optional[str]
     attachments: Sequence[str] = ()
+    schema: Union[str, Mapping[str, Any], None] = None
     request: Union[str, int, None] = None
 
 
@@ -112,11 +114,22 @@ def _user(session: str, value: Mapping[str, Any]) -> Line:
     attachments = value.get("attachments", [])
     if not isinstance(attachments, list) or not all(isinstance(a, str) for a in attachments):
         raise ValueError("'attachments' must be a list of paths")
+    schema = value.get("schema")
+    if not isinstance(schema, (str, dict, type(None))):
+        raise ValueError("'schema' must be JSON Schema or a string")
+    text = _optional(value, "text") or "" if attachments else _text(value, "text")
+    return User(session, text, attachments, schema, _request(value))
+
+
+def _retry(session: str, value: Mapping[str, Any]) -> Line:
+    return User(session, None, request=_request(value))
+
+
+def _request(value: Mapping[str, Any]) -> Union[str, int, None]:
     request = value.get("id")
     if isinstance(request, bool) or not isinstance(request, (str, int, type(None))):
         raise ValueError("'id' must be a string or an integer")
-    text = _optional(value, "text") if attachments else _text(value, "text")
-    return User(session, text or "", attachments, request)
+    return request
 
 
 def _permission(session: str, value: Mapping[str, Any]) -> Line:
@@ -145,6 +158,7 @@ def _optional(value: Mapping[str, Any], name: str) -> Optional[str]:
 
 _TYPES: Mapping[str, Callable[[str, Mapping[str, Any]], Line]] = {
     "user": _user,
+    "retry": _retry,
     "permission": _permission,
     "answer": _answer,
     "cancel": lambda session, value: Cancel(session),

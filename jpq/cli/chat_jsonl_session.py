@@ -5,13 +5,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Optional
+from typing import Any, Callable, Deque, Dict, List, Optional
 
 from jpq.cli.chat_jsonl_lines import Fields, User, output_fields
 from jpq.cli.failure import as_error
 from jpq.errors import JpqError
 from jpq.events.turn import ConversationOpened, Error, Result
-from jpq.events.usage import Usage
+from jpq.events.usage import Usage, total_usage
 from jpq.library.asking import Answer, Approve, PermissionRequest, QuestionRequest
 from jpq.library.session import Session
 from jpq.turn.ending import of_choice, of_error
@@ -48,6 +48,7 @@ class ChatSession:
         self._write = write
         self._ended = ended
         self._session: Optional[Session] = None
+        self._usages: List[Usage] = []
         self._lock = threading.Lock()  # guards what follows
         self._messages: Deque[_Message] = deque()  # the first is being answered
         self._waiting: Dict[str, queue.SimpleQueue[Any]] = {}  # requests, by the id of their call
@@ -141,7 +142,9 @@ class ChatSession:
             if self._session is None:
                 self._session = self._open_session(self._decide, self._decide)
             user = message.user
-            for event in self._session.stream(user.text, attachments=user.attachments):
+            for event in self._session.stream(
+                user.text, attachments=user.attachments, schema=user.schema
+            ):
                 if isinstance(event, (PermissionRequest, QuestionRequest)):
                     self._expect(event.id, message)
                 told.tell(event)
@@ -150,10 +153,13 @@ class ChatSession:
         except Exception as error:  # the top of a thread: told like any other failure
             told.fail(as_error(error))
 
-    def _answered(self) -> None:
-        """Before the result is told, so that nothing after it can mean this message."""
+    def _answered(self, result: Result) -> Fields:
+        """Called before the result is told, so that nothing after it can mean this message;
+        what is told beside it."""
         with self._lock:
             self._messages.popleft()
+        self._usages.append(result.usage)
+        return {"session_usage": total_usage(self._usages).to_json()}
 
     def _expect(self, id: str, message: _Message) -> None:
         """Before the request is told, so that no answer can be too early."""
@@ -171,12 +177,12 @@ class ChatSession:
 
 
 class _Told:
-    """The lines of one message's turn. ``ending`` is called before the last one."""
+    """The lines of one message's turn. ``ending`` adds to the last one."""
 
     def __init__(
         self,
         write: Callable[[Fields], None],
-        ending: Callable[[], None],
+        ending: Callable[[Result], Fields],
         session: str,
         user: User,
     ) -> None:
@@ -199,7 +205,7 @@ class _Told:
         self._opened = True
         if isinstance(event, Result):
             self.over = True
-            self._ending()
+            fields.update(self._ending(event))
         self._write({**fields, **self._shared})
 
     def fail(self, error: JpqError) -> None:

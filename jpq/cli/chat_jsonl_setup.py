@@ -15,6 +15,7 @@ from jpq.errors import BadInputError, UsageError
 from jpq.library.asking import Answer, Approve
 from jpq.library.opening import DEFAULT_STORE
 from jpq.library.session import Session
+from jpq.render.lines import PREFIX, one_line
 from jpq.store.fork import fork
 from jpq.store.library import Library
 from jpq.store.workspace import workspace_of
@@ -40,7 +41,7 @@ class SessionOptions:
         conversation that the options name. Raises JpqError."""
         chosen, args = self._chosen, self._args
         conversation = wanted.conversation or (self._conversation if first else None)
-        return Session(
+        session = Session(
             wanted.model or chosen.get("model"),
             tools=chosen.get("active_tools"),
             store=None if args.ephemeral else DEFAULT_STORE,
@@ -59,6 +60,10 @@ class SessionOptions:
             environ=self._env.environ,
             cwd=self._env.cwd,
         )
+        if not args.quiet:
+            for warning in session.warnings:
+                self._env.tell(PREFIX + one_line(warning))
+        return session
 
 
 def _settings(args: argparse.Namespace) -> Dict[str, Any]:

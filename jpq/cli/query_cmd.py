@@ -29,6 +29,7 @@ from jpq.turn.calls import Surroundings
 from jpq.turn.ending import TurnOutcome, of_error
 
 if TYPE_CHECKING:
+    from jpq.render.display import Display
     from jpq.render.whole import Shown
 
 # By now everything is written, unless a signal said not to wait for that.
@@ -111,6 +112,7 @@ def _setup(
             folder=query.journal.folder,
             interactive=query.interactive,
             yes=args.yes,
+            in_order=args.format != "jsonl",
         ),
         menus=query.interactive and not args.no_menu,
         demand=None if query.wanted is None else query.wanted.demand,
@@ -134,7 +136,9 @@ def _answer(
     try:
         if args.verbose:
             renderer.show(Notice(_where_saved(query)))
-        outcome = run_turn(setup, query.requests, inbox, renderer, early.router)
+        outcome = run_turn(
+            setup, query.requests, inbox, _display(args, setup, renderer), early.router
+        )
     except Exception as error:
         fault = error
         outcome = _broken_off(error, renderer)
@@ -150,6 +154,21 @@ def _answer(
         if args.verbose > 1:
             _failure().tell_traceback(env, fault)
     return with_late_signal(outcome, inbox)
+
+
+def _display(args: argparse.Namespace, setup: TurnSetup, renderer: Renderer) -> Display:
+    """What the turn is shown on: for a program with more than a person needs."""
+    if args.format != "jsonl":
+        return renderer
+    detailed: Display = importlib.import_module("jpq.turn.for_programs").Detailed(
+        renderer,
+        setup.journal,
+        setup.toolset,
+        setup.model,
+        setup.config,
+        setup.surroundings.environ,
+    )
+    return detailed
 
 
 def _replay(args: argparse.Namespace, env: Environment) -> bool:

@@ -130,20 +130,23 @@ class Session:
 
     def stream(
         self,
-        prompt: str,
+        prompt: Optional[str],
         *,
         attachments: Sequence[Attachable] = (),
         schema: Optional[Schema] = None,
     ) -> Iterator[Event]:
         """Ask, and yield what happens as it happens; the last event is a ``Result``.
 
-        ``attachments`` are paths, or names with bytes. With a ``schema`` (JSON Schema, or the
-        short form of ``--schema``) the answer is JSON that matches it. Nothing is sent before
-        the first step. Closing the iterator early stops the answer,
-        which is saved as far as it came. What fails within the turn is an ``Error`` event;
-        raises JpqError for what fails before.
+        None for ``prompt`` is the last question again, as in ``retry``. ``attachments`` are
+        paths, or names with bytes. With a ``schema`` (JSON Schema, or the short form of
+        ``--schema``) the answer is JSON that matches it. Nothing is sent before the first
+        step. Closing the iterator early stops the answer, which is saved as far as it came.
+        What fails within the turn is an ``Error`` event; raises JpqError for what fails before.
         """
-        with self._running(self._question(prompt, attachments, schema)) as turn:
+        question = (
+            self._unfinished() if prompt is None else self._question(prompt, attachments, schema)
+        )
+        with self._running(question) as turn:
             yield from turn.events(self._approve, self._answer)
 
     def ask(
@@ -162,12 +165,11 @@ class Session:
         return self._whole(self._question(prompt, attachments, schema))
 
     def retry(self) -> ChatResponse:
-        """Have the last question answered that was not answered to its end; as ``ask``."""
-        turn = None if self._journal is None else self._journal.stream.last_turn()
-        if turn is None or not turn.unfinished:
-            raise BadInputError("The last turn is complete; there is nothing to retry.")
-        stored = turn.entries[0].metadata.get("schema")
-        return self._whole(_Asked(None, _shape(stored) if isinstance(stored, dict) else None))
+        """Have the last question answered that was not answered to its end; as ``ask``.
+
+        Raises BadInputError where there is none.
+        """
+        return self._whole(self._unfinished())
 
     def cancel(self) -> None:
         """Stop the answer that is under way, if any, and save it as far as it came.
@@ -211,6 +213,13 @@ class Session:
         }
         return _Asked(ChatRequest(prompt), shape, metadata)
 
+    def _unfinished(self) -> _Asked:
+        turn = None if self._journal is None else self._journal.stream.last_turn()
+        if turn is None or not turn.unfinished:
+            raise BadInputError("The last turn is complete; there is nothing to retry.")
+        stored = turn.entries[0].metadata.get("schema")
+        return _Asked(None, _shape(stored) if isinstance(stored, dict) else None)
+
     def _whole(self, question: _Asked) -> ChatResponse:
         transcript = Transcript(self._parts.model.model)
         with self._running(question) as turn:
@@ -243,8 +252,10 @@ class Session:
                 yield turn
             finally:
                 turn.stop()
-                turn.join()
-                self._turn = None
+                try:
+                    turn.join()
+                finally:
+                    self._turn = None
         finally:
             self._busy.release()
 

@@ -136,6 +136,52 @@ def test_sessions_run_beside_each_other() -> None:
     assert len(conversations()) == 2
 
 
+def test_each_session_has_its_own_usage() -> None:
+    with Server(answer("Hello")) as server, Driven(*model_at(server)) as chat:
+        for session in ("a", "b", "a"):
+            chat.say("user", session=session, text="hi")
+            result = chat.until("result")
+            assert result["usage"] == {"input_tokens": 7, "output_tokens": 3}
+        assert result["session_usage"] == {"input_tokens": 14, "output_tokens": 6}
+        assert chat.leave() == 0
+
+
+def test_an_answer_of_a_certain_shape(tmp_path: Any) -> None:
+    model = "scripted/" + script(tmp_path, """text = '{"name": "Ada"}'""")
+    with Driven("-m", model) as chat:
+        chat.say("user", text="who?", schema="name")
+        assert chat.until("result")["structured"] == {"name": "Ada"}
+        chat.say("user", text="who?", schema="name no-such-type", id=2)
+        assert "schema" in chat.until("result")["error"]["message"]
+        assert chat.leave() == 0
+
+
+def test_what_was_stopped_is_gone_on_with() -> None:
+    whole = reply(delta(" there."), FINISH, "[DONE]")
+    with Server(endless(), whole) as server, Driven(*model_at(server)) as chat:
+        chat.say("user", text="hi")
+        chat.until("text_chunk")
+        chat.say("cancel")
+        chat.until("result")
+        chat.say("retry", id="again")
+        result = chat.until("result")
+        assert (result["status"], result["request"]) == ("complete", "again")
+        chat.say("retry")
+        assert "nothing to retry" in chat.until("result")["error"]["message"]
+        assert chat.leave() == 0
+
+
+def test_how_turns_end_is_logged_without_a_key(tmp_path: Any) -> None:
+    log = tmp_path / "log"
+    with Server(answer("Hello")) as server:
+        ran = jpq(
+            *("chat", "--format", "jsonl", *model_at(server), "--log-file", str(log), "hi"),
+            stdin=b"nonsense\n",
+        )
+    assert ran.code == 0
+    assert "session main: complete" in log.read_text() and "bad_line" in log.read_text()
+
+
 def test_permission_is_asked_for_and_given(tmp_path: Any) -> None:
     model = "scripted/" + script(tmp_path, CALL, DONE)
     with Driven("-m", model, "--set", SHOUT) as chat:
