@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Sequence
 
 from jpq.errors import ErrorKind, ExitCode, JpqError, StreamError, WriteError
 from jpq.events.parts import CONTENT_FILTER, LENGTH, PAUSED, REFUSAL
 from jpq.events.parts import ERROR as ERROR_REASON
 from jpq.events.transcript import ChatResponse
-from jpq.events.turn import Error
+from jpq.events.turn import Error, Result, TurnEvent
 from jpq.events.usage import Usage
 from jpq.named import NamedTuple
 
@@ -55,6 +55,21 @@ class TurnOutcome(NamedTuple):
     model: Optional[str]
     signum: Optional[int] = None
     extra: Mapping[str, Any] = {}
+
+    def closing(self, cost: Optional[float]) -> Sequence[TurnEvent]:
+        """What the audience of the turn, which cost this much in USD, is told at its end."""
+        error = self.ending.told
+        result = Result(
+            status=self.ending.status,
+            text=self.text,
+            finish_reason=self.finish_reason,
+            usage=self.usage,
+            cost=cost,
+            exit_code=self.ending.exit_code,
+            error=error,
+            extra=self.extra,
+        )
+        return (result,) if error is None else (error, result)
 
 
 class StoppedEarly(JpqError):
