@@ -12,6 +12,7 @@ from typing import Dict, List
 from bench import (
     conversations,
     decoders,
+    delay,
     durability,
     everyday,
     large,
@@ -44,6 +45,7 @@ BENCHMARKS = {
     "throughput": throughput.measure,
     "large": large.measure,
     "render": render.measure,
+    "delay": delay.measure,
     "decoders": decoders.measure,
     "conversations": conversations.measure,
     "tools": tools.measure,
