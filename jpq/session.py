@@ -18,7 +18,7 @@ from typing import (
     cast,
 )
 
-from jpq.config.keys import key_store, require_key
+from jpq.config.keys import kept_keys, require_key
 from jpq.config.load import Config
 from jpq.config.paths import Paths
 from jpq.conversation.event import Draft
@@ -93,7 +93,8 @@ def open_provider(
         return _local_provider(row, config, paths, environ)
     if row.api == "scripted":
         return cast(Provider, load_api(row.api)(row))
-    key = require_key(row.name, row.key_env, row.key_cmd, environ, key_store(paths))
+    store = kept_keys(paths, config["keys.store"])
+    key = require_key(row.name, row.key_env, row.key_cmd, environ, store)
     if key is not None:
         learn_key(key.value)
     return _http_provider(row, None if key is None else key.value, config)
@@ -215,8 +216,7 @@ def request_maker(setup: TurnSetup) -> Callable[[bool, bool], ProviderRequest]:
     """What makes a request of the conversation as it is: whether tools may be called, and
     whether it goes on with the answer at its end."""
     options: Mapping[str, Any] = setup.config.table("options")
-    told = (setup.config["system"], setup.config["instructions"])
-    system = "\n\n".join(text for text in told if text)
+    system = "\n\n".join(filter(None, map(setup.config.get, ("system", "instructions"))))
     definitions = setup.toolset.definitions
 
     def make_request(tools: bool, continues: bool) -> ProviderRequest:

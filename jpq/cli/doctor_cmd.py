@@ -13,7 +13,7 @@ from typing import Callable, List, Optional
 from urllib.parse import urlsplit
 
 from jpq.cli.environment import Environment
-from jpq.config.keys import find_key, key_store, key_ways
+from jpq.config.keys import find_key, kept_keys, key_ways
 from jpq.config.load import Config, load_config
 from jpq.errors import ExitCode, JpqError, WriteError
 from jpq.named import NamedTuple
@@ -42,7 +42,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq doctor``."""
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Check terminal, Python, settings, key, endpoint and store. "
+        description="Check terminal, Python, settings, key, endpoint, access and store. "
         "Ends with 0 only if all pass.",
         allow_abbrev=False,
     )
@@ -65,6 +65,7 @@ def _checks(args: argparse.Namespace, env: Environment) -> List[Check]:
     config: List[Config] = []
     refs: List[ModelRef] = []
     rows: List[ProviderRow] = []
+    keys: List[Optional[str]] = []
 
     def check_settings() -> str:
         options = {} if args.model is None else {"model": args.model}
@@ -84,12 +85,12 @@ def _checks(args: argparse.Namespace, env: Environment) -> List[Check]:
 
     def check_key() -> str:
         row = rows[0]
-        key = find_key(row.name, row.key_env, row.key_cmd, env.environ, key_store(env.paths))
-        if key is not None:
-            return f"from {key.source}"
-        if row.key_env is not None:
+        store = kept_keys(env.paths, config[0]["keys.store"])
+        key = find_key(row.name, row.key_env, row.key_cmd, env.environ, store)
+        if key is None and row.key_env is not None:
             raise JpqError("There is none.", hint=" or ".join(key_ways(row.name, row.key_env)))
-        return f"{row.name} needs none"
+        keys.append(None if key is None else key.value)
+        return f"{row.name} needs none" if key is None else f"from {key.source}"
 
     checks = [
         Check("python", True, f"{platform.python_version()} ({sys.executable})"),
@@ -103,6 +104,8 @@ def _checks(args: argparse.Namespace, env: Environment) -> List[Check]:
         if rows
         else _unchecked("endpoint")
     )
+    answers = bool(keys) and checks[-1].passed
+    checks.append(_access(rows[0], keys[0], refs[0].model) if answers else _unchecked("access"))
     checks.append(_checked("store", lambda: _store(env.paths.data)))
     return checks
 
@@ -155,6 +158,14 @@ def _endpoint(row: ProviderRow, model: str, env: Environment) -> str:
         ) from error
     through = f" (through the proxy {address[0]}:{address[1]})" if proxy else ""
     return f"{row.base_url} accepts connections{through}"
+
+
+def _access(row: ProviderRow, key: Optional[str], model: str) -> Check:
+    if row.api in ("local", "scripted"):
+        return Check("access", True, "nobody has to be asked")
+    # Loads requests, and asks somebody.
+    access = importlib.import_module("jpq.cli.doctor_access")
+    return Check("access", *access.check_access(row, key, model))
 
 
 def _proxy_for(url: str) -> str:

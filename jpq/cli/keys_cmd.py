@@ -9,8 +9,8 @@ import string
 from typing import Dict
 
 from jpq.cli.environment import Environment
-from jpq.config.keys import key_store
-from jpq.config.load import load_config
+from jpq.config.keys import KeyStore, kept_keys, key_store
+from jpq.config.load import Config, load_config
 from jpq.errors import BadInputError, ExitCode, UsageError
 from jpq.provider.registry import configured, provider_names
 
@@ -23,7 +23,8 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq keys``."""
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Keep API keys for providers, in a file that only you can read.",
+        description="Keep API keys for providers, in a file that only you can read, or in the "
+        "system's keyring (keys.store).",
         allow_abbrev=False,
     )
     actions = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
@@ -48,12 +49,12 @@ def _set(args: argparse.Namespace, env: Environment) -> None:
     if not name or not _NAME_CHARS.issuperset(name):
         # Not shown: it may be the key itself, typed in the wrong place.
         raise UsageError("That is no provider's name.", hint="For example: jpq keys set openai")
-    store = key_store(env.paths)
+    store = _store(env, _config(env))
     value = _typed_or_piped(name, env)
     if not value.strip():
         raise BadInputError(f"No key for {name} was given; nothing is changed.")
     store.set(name, value)
-    env.tell(f"Kept the key for {name} in {store.path}.")
+    env.tell(f"Kept the key for {name} in {store.place}.")
 
 
 def _typed_or_piped(name: str, env: Environment) -> str:
@@ -86,11 +87,10 @@ def _list(args: argparse.Namespace, env: Environment) -> None:
 
 def _sources(env: Environment) -> Dict[str, str]:
     """Where the key of each provider that has one comes from, by name."""
-    config = load_config(env.paths, env.environ, env.cwd)
-    for warning in config.warnings:
-        env.tell(f"jpq: {warning}")
+    config = _config(env)
     providers = config.table("providers")
-    kept = key_store(env.paths).names()
+    store = _store(env, config)
+    kept = store.names()
     found: Dict[str, str] = {}
     for name in sorted({*provider_names(providers), *kept}):
         row = configured(name, providers.get(name, {}), env.environ)
@@ -99,12 +99,23 @@ def _sources(env: Environment) -> Dict[str, str]:
         elif row.key_cmd:
             found[name] = f"command {row.key_cmd[0]}"
         elif name in kept:
-            found[name] = "jpq keys set"
+            found[name] = store.source
     return found
 
 
+def _config(env: Environment) -> Config:
+    config = load_config(env.paths, env.environ, env.cwd)
+    for warning in config.warnings:
+        env.tell(f"jpq: {warning}")
+    return config
+
+
+def _store(env: Environment, config: Config) -> KeyStore:
+    return kept_keys(env.paths, config["keys.store"])
+
+
 def _remove(args: argparse.Namespace, env: Environment) -> None:
-    if not key_store(env.paths).remove(args.name):
+    if not _store(env, _config(env)).remove(args.name):
         raise BadInputError(
             f"There is no key for {args.name}.", hint="jpq keys ls shows which there are."
         )

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 from jpq.cli.environment import Environment
 from jpq.cli.models_remote import remote_rows
 from jpq.cli.progress import StderrProgress
-from jpq.config.keys import key_store
+from jpq.config.keys import kept_keys
 from jpq.config.load import Config, load_config
 from jpq.errors import BadInputError, ConfigError, ExitCode
 from jpq.provider.base import ProviderRow
@@ -123,7 +123,7 @@ def _embedded(env: Environment) -> List[Dict[str, str]]:
 def _with_key(env: Environment, config: Config) -> List[Dict[str, str]]:
     """The providers that have a key, or were configured to need none."""
     configured = config.table("providers")
-    kept = key_store(env.paths).names()
+    kept = kept_keys(env.paths, config["keys.store"]).names()
     rows = []
     for name in provider_names(configured):
         try:

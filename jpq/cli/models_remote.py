@@ -7,7 +7,7 @@ import time
 from typing import Any, Dict, List, Optional
 
 from jpq.cli.environment import Environment
-from jpq.config.keys import key_store, require_key
+from jpq.config.keys import kept_keys, require_key
 from jpq.config.load import Config
 from jpq.errors import JpqError, WriteError
 from jpq.provider.base import ProviderRow
@@ -41,7 +41,8 @@ def remote_rows(
 
 
 def _fetched(row: ProviderRow, env: Environment, config: Config) -> KeptList:
-    key = require_key(row.name, row.key_env, row.key_cmd, env.environ, key_store(env.paths))
+    store = kept_keys(env.paths, config["keys.store"])
+    key = require_key(row.name, row.key_env, row.key_cmd, env.environ, store)
     # These load requests, which is most of the time that the command would take without them.
     listing = importlib.import_module("jpq.provider.listing")
     transport = importlib.import_module("jpq.wire.transport").Transport(

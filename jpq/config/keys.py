@@ -28,8 +28,15 @@ class Key(NamedTuple):
 class KeyStore:
     """The keys that ``jpq keys set`` keeps: a JSON file, 0600, in a folder of this user only."""
 
+    source = "jpq keys set"  # where its keys come from, in words
+
     def __init__(self, path: str) -> None:
         self.path = path
+
+    @property
+    def place(self) -> str:
+        """Where a new key is kept, in words."""
+        return self.path
 
     def get(self, name: str) -> Optional[str]:
         """The key called ``name``, or None. Raises ConfigError for a damaged file."""
@@ -86,6 +93,15 @@ def key_store(paths: Paths) -> KeyStore:
     return KeyStore(os.path.join(paths.data, "keys.json"))
 
 
+def kept_keys(paths: Paths, store: str) -> KeyStore:
+    """The person's keys, in what ``keys.store`` names. Raises ConfigError."""
+    if store != "keyring":
+        return key_store(paths)
+    # Loads a library of many modules, which few people have.
+    chosen: KeyStore = importlib.import_module("jpq.config.keyring_store").KeyringStore(paths)
+    return chosen
+
+
 def find_key(
     name: str,
     key_env: Optional[str],
@@ -110,7 +126,7 @@ def find_key(
     kept = store.get(name)
     if kept is None or not kept.strip():
         return None
-    return Key(usable_key(name, kept, store.path), "jpq keys set")
+    return Key(usable_key(name, kept, store.place), store.source)
 
 
 def require_key(

@@ -19,6 +19,7 @@ END = "<!-- end of settings -->\n"
 _TITLES = {
     "": "The answer",
     "providers": "Providers",
+    "keys": "Keys",
     "prices": "Prices",
     "request": "Requests",
     "input": "Input",

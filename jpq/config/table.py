@@ -81,6 +81,9 @@ ROWS: Tuple[Row, ...] = (
         help="How it departs from its API; see providers.md."),
     Row("providers.local.keep_alive_s", NUMBER, 300.0, unit="s", bound=NOT_NEGATIVE,
         help="How long the embedded model stays loaded after its last answer."),
+    # Keys
+    Row("keys.store", STRING, "file", choices=("file", "keyring"),
+        help="Where `jpq keys set` keeps keys: a file of yours alone, or the system's keyring."),
     # Prices
     Row("prices.*.input", NUMBER, None, unit="USD", bound=NOT_NEGATIVE,
         help="A million input tokens. NAME is `PROVIDER/MODEL`, or `PROVIDER/*` for all of them."),

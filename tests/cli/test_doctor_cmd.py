@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import Any, Dict, Tuple
+
+import pytest
 
 from jpq.provider.local_engine import engine_obstacle
 from tests.support.programs import Ran, environment, jpq, script
-from tests.support.server import Server, answer
+from tests.support.server import Pause, Server, answer, error, head
 
-NAMES = ("python", "terminal", "settings", "model", "key", "endpoint", "store")
+NAMES = ("python", "terminal", "settings", "model", "key", "endpoint", "access", "store")
 
 
 def checks(ran: Ran) -> Dict[str, Tuple[str, str]]:
@@ -41,7 +44,7 @@ def test_all_is_well(tmp_path: Any) -> None:
 def test_nothing_is_configured() -> None:
     found = doctor(1)
     assert found["model"] == ("FAIL", "None is configured. jpq models ls shows what can answer.")
-    assert found["key"] == found["endpoint"] == ("-", "not checked")
+    assert found["key"] == found["endpoint"] == found["access"] == ("-", "not checked")
     assert found["store"][0] == "ok"
 
 
@@ -49,7 +52,9 @@ def test_a_provider_with_a_key_and_a_server() -> None:
     key = "sk-very-secret-0123"
     with Server(answer("")) as server:
         found = doctor(0, "-m", "openai/gpt", OPENAI_API_KEY=key, OPENAI_BASE_URL=server.url)
-        assert server.seen == []
+        (seen,) = server.seen
+    assert (seen.method, seen.body) == ("GET", b"") and seen.path.endswith("/models")
+    assert found["access"][0] == "-" and "not a list" in found["access"][1]
     assert found["key"] == ("ok", "from environment variable OPENAI_API_KEY")
     assert found["endpoint"] == ("ok", f"{server.url} accepts connections")
     assert "secret" not in str(found)
@@ -81,7 +86,8 @@ def test_a_proxy_is_what_is_connected_to() -> None:
     with Server(answer("")) as proxy:
         url = f"http://127.0.0.1:{proxy.port}"
         environ = {"OPENAI_API_KEY": "sk-x", "HTTPS_PROXY": url, "NO_PROXY": None}
-        found = doctor(0, "-m", "openai/gpt", **environ)
+        found = doctor(1, "-m", "openai/gpt", **environ)
+    assert found["endpoint"][0] == "ok" and found["access"][0] == "FAIL"
     assert f"through the proxy 127.0.0.1:{proxy.port}" in found["endpoint"][1]
     found = doctor(1, "-m", "openai/gpt", **environ)
     assert "the proxy 127.0.0.1" in found["endpoint"][1]
@@ -130,3 +136,43 @@ def test_a_store_that_cannot_be_written(tmp_path: Any) -> None:
     found = doctor(1, JPQ_HOME=str(tmp_path / "file"))
     assert found["store"][0] == "FAIL"
     assert "Not a directory" in found["store"][1] and "JPQ_HOME" in found["store"][1]
+
+
+MODELS = b'{"data": [{"id": "gpt"}, {"id": "other"}]}'
+KEY = "sk-very-secret-0123"
+
+
+@pytest.mark.parametrize(
+    "reply,mark,words",
+    [
+        (error("200 OK", MODELS), "ok", "takes the key and lists 2 models, gpt among them"),
+        (error("200 OK", b'{"data": []}'), "ok", "0 models, gpt not among them"),
+        (error("401 Unauthorized", b'{"error": {"message": "bad key"}}'), "FAIL", "refuses"),
+        (error("403 Forbidden", b"no"), "FAIL", "refuses the key"),
+        (error("404 Not Found", b"none"), "-", "not checked"),
+        (error("500 Internal Server Error", b"oh"), "FAIL", "does not answer"),
+        ([head()], "FAIL", "does not answer"),
+    ],
+    ids=["takes", "lists nothing", "401", "403", "404", "500", "cut"],
+)
+def test_the_provider_is_asked_whether_it_takes_the_key(reply: Any, mark: str, words: str) -> None:
+    with Server(reply) as server:
+        environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
+        found = doctor(1 if mark == "FAIL" else 0, "-m", "openai/gpt", **environ)
+        assert server.seen[0].headers["authorization"] == f"Bearer {KEY}"
+    assert found["access"][0] == mark and words in found["access"][1], found
+    assert "secret" not in str(found)
+
+
+def test_a_provider_that_does_not_answer_is_given_up() -> None:
+    over = threading.Event()
+    with Server([Pause(over, 60)]) as server:
+        found = doctor(1, "-m", "openai/gpt", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url)
+        over.set()
+    assert found["access"][0] == "FAIL" and "does not answer" in found["access"][1]
+
+
+def test_a_provider_without_a_key_is_asked_too() -> None:
+    with Server(error("200 OK", b'{"models": [{"name": "llama3:8b"}]}')) as server:
+        found = doctor(0, "-m", "ollama/llama3", OLLAMA_HOST=server.url[: -len("/v1")])
+    assert "needs no key and lists 1 models, llama3 among them" in found["access"][1]
