@@ -75,6 +75,11 @@ class RunLog:
             logger.addHandler(handler)
         self._handler = handler
 
+    @property
+    def has_detail(self) -> bool:
+        """Whether ``debug`` writes anything."""
+        return self._loggers[0].isEnabledFor(logging.DEBUG)
+
     def info(self, text: str, *args: Any) -> None:
         """A line of every log."""
         self._loggers[0].info(text, *args)
@@ -134,7 +139,10 @@ class LoggedProvider:
             len(request.thread.messages),
             ", goes on with a cut answer" if request.thread.continues else "",
         )
-        return _LoggedExchange(self._provider.exchange(request), self._log, self._attempts)
+        exchange = self._provider.exchange(request)
+        if not self._log.has_detail:  # nothing else is told of it
+            return exchange
+        return _LoggedExchange(exchange, self._log, self._attempts)
 
     def close(self) -> None:
         """As the provider does."""

@@ -73,6 +73,8 @@ class RunningTools:
 
     def tick(self) -> Optional[float]:
         """Draw what is due; seconds until more is, None when nothing runs."""
+        if not self._calls:
+            return None
         now = self._clock()
         waits = [call.since + FIRST_LINE_S - now for call in self._calls.values()]
         if not self._rewrite:

@@ -261,9 +261,9 @@ class ResilientCycle:
                     self._finished = item.event
             item = self._inbox.take_ready()
         if events:
+            self._audience.received(events)  # first of all, as somebody waits to see them
             self._headway.received(events)
             self._last_event_at = self._clock()
-            self._audience.received(events)
         return item
 
     def _wait(self, seconds: float) -> None:

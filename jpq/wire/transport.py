@@ -6,9 +6,10 @@ which looks at stream events and not at bytes, and which aborts the ``Wire`` ins
 
 from __future__ import annotations
 
+import functools
 import json
 import string
-from typing import Iterator, Mapping, MutableMapping, Optional, Tuple
+from typing import Callable, Iterator, Mapping, MutableMapping, Optional, Tuple
 from urllib.parse import urljoin, urlsplit
 
 import requests
@@ -54,8 +55,12 @@ class Response:
         self.status = int(reply.status_code)
         self.headers: Mapping[str, str] = reply.headers
         self.url = str(reply.url)
-        # Undoing nothing has a price for each read, and most replies are read in many.
-        self._packed = "Content-Encoding" in reply.headers
+        # What is there, at least a byte; empty at the end of the body. Only read1 hands on what
+        # came without waiting for its buffer to fill. Undoing nothing has a price for each read.
+        packed = "Content-Encoding" in reply.headers
+        self._read: Callable[[], bytes] = functools.partial(
+            reply.raw.read1, _READ_BYTES, decode_content=packed
+        )
 
     @property
     def stopped(self) -> bool:
@@ -85,14 +90,6 @@ class Response:
             yield chunk
         if self._wire.aborted:
             raise failure.stopped(self._where)
-
-    def _read(self) -> bytes:
-        """What is there, at least a byte; empty at the end of the body.
-
-        Only ``read1`` hands on what came without waiting for its buffer to fill.
-        """
-        read: bytes = self._reply.raw.read1(_READ_BYTES, decode_content=self._packed)
-        return read
 
     def finish(self) -> None:
         """Close a reply whose content is complete, keeping the connection when it allows that.
