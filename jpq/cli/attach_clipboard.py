@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import List, Mapping, NamedTuple, Sequence, Tuple
+from typing import List, Mapping, Sequence, Tuple
 
 from jpq.errors import BadInputError
+from jpq.named import NamedTuple
 
 CLIPBOARD = "clipboard:"
 WAIT_S = 10.0  # a program that answers its owner's windows no more must not keep us

@@ -8,9 +8,10 @@ import os
 import select
 import stat
 import time
-from typing import Callable, Iterator, List, NamedTuple, Tuple
+from typing import Callable, Iterator, List, Tuple
 
 from jpq.errors import BadInputError
+from jpq.named import NamedTuple
 
 MOST_ENTRIES = 1000  # of a folder's listing
 MOST_FILES = 200  # that a pattern may name

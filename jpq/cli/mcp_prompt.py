@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from jpq.cli.environment import Environment
 from jpq.cli.mcp_use import name_and_rest, one_server, unknown
@@ -15,6 +15,7 @@ from jpq.errors import UsageError
 from jpq.mcp.client import Client
 from jpq.mcp.content import message_texts
 from jpq.mcp.protocol import Json, table, text_of
+from jpq.named import NamedTuple
 from jpq.tools.mcp_content import Parts
 
 _NONE: Sequence[Attachment] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-from typing import Any, Callable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, Sequence, Tuple
 
 from jpq.cli.early_end import EarlyEnd
 from jpq.cli.environment import Environment
@@ -19,6 +19,7 @@ from jpq.config.secrets import Secrets
 from jpq.conversation.attachment import as_metadata
 from jpq.conversation.event import ChatRequest, Draft
 from jpq.errors import ConfigError
+from jpq.named import NamedTuple
 from jpq.provider.base import ModelRef, Provider
 from jpq.provider.registry import parse_model
 from jpq.render.lines import PREFIX, one_line

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from jpq.cli.environment import Environment
 from jpq.errors import ExitCode
+from jpq.named import NamedTuple
 
 
 class Command(NamedTuple):
