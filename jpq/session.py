@@ -217,14 +217,14 @@ def request_maker(setup: TurnSetup) -> Callable[[bool, bool], ProviderRequest]:
     whether it goes on with the answer at its end."""
     options: Mapping[str, Any] = setup.config.table("options")
     system = "\n\n".join(filter(None, map(setup.config.get, ("system", "instructions"))))
-    definitions = setup.toolset.definitions
 
     def make_request(tools: bool, continues: bool) -> ProviderRequest:
+        setup.toolset.refresh()
         thread = build_thread(setup.journal.stream.entries, system, continue_last=continues)
         return ProviderRequest(
             model=setup.model.model,
             thread=thread,
-            tools=definitions,
+            tools=setup.toolset.definitions,
             tool_choice=_tool_choice(setup, thread, tools),
             options=options,
             stream=setup.stream,

@@ -115,7 +115,8 @@ class Parts:
     def _offered(self, turn: RunningTurn) -> Toolset:
         """The tools, with those of MCP servers once these have started."""
         if self._servers is not None and not self._opened:
-            others = {**self._servers.tools(self._provider, self.model), **self._functions}
+            others = self._servers.tools(self._provider, self.model)
+            others.update(self._functions)
             self._toolset = toolset_of(self.config, self.place.cwd, others)
             self._opened = True
         while self._told:

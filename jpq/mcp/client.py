@@ -7,7 +7,7 @@ with Client(StdioTransport(["npx", "-y", "@modelcontextprotocol/server-everythin
 from __future__ import annotations
 
 import threading
-from typing import Any, Iterable, List, Mapping, Optional
+from typing import Any, Callable, Iterable, List, Mapping, Optional
 
 from jpq.mcp.connection import PLAIN, TIMEOUT_S, Call, Connection, Recall
 from jpq.mcp.failure import McpError
@@ -41,8 +41,10 @@ class Client(Connection):
         recall: Optional[Recall] = None,
     ) -> None:
         super().__init__(transport, host, log=log, version=version, recall=recall)
-        self._lock = threading.Lock()  # guards _tools
+        self.on_tools_changed: Callable[[], None] = lambda: None  # a transport's thread
+        self._lock = threading.Lock()  # guards _tools and _changes
         self._tools: Optional[List[Json]] = None
+        self._changes = 0
 
     def __enter__(self) -> Client:
         self.connect()
@@ -54,11 +56,12 @@ class Client(Connection):
         Over HTTP a tool whose ``x-mcp-header`` marks break the rules is left out.
         """
         with self._lock:
-            known = self._tools
+            known, changes = self._tools, self._changes
         if known is None:
             known = [tool for tool in self._pages("tools/list", "tools") if self._usable(tool)]
             with self._lock:
-                self._tools = known
+                if changes == self._changes:  # else it may be old already
+                    self._tools = known
         return known
 
     def call_tool(
@@ -117,6 +120,7 @@ class Client(Connection):
         """The server says something. A transport's thread."""
         if method == TOOLS_CHANGED:
             self._forget_tools()
+            self.on_tools_changed()
         super().notified(method, params)
 
     def _visited(self, error: McpError, call: Call) -> bool:
@@ -159,6 +163,7 @@ class Client(Connection):
     def _forget_tools(self) -> None:
         with self._lock:
             self._tools = None
+            self._changes += 1
 
 
 def _tables(value: Any) -> List[Json]:

@@ -43,6 +43,8 @@ class RunningServer:
         self._starts = 0
         self._closed = False
         self._ready = threading.Event()
+        self._listing = threading.Event()  # its tools have changed, and are asked for
+        self._listers: List[threading.Thread] = []
         self._thread = threading.Thread(
             target=self._start, name=f"jpq-mcp-start-{settings.name}", daemon=True
         )
@@ -67,6 +69,13 @@ class RunningServer:
                 where=self.settings.where,
                 hint=f"Give it longer: mcp.{self.name}.startup_timeout_s",
             )
+
+    def tools_now(self, wait_s: float) -> List[Json]:
+        """Its tools; where they have just changed the new ones, if they come in time."""
+        if self._listing.is_set():
+            for lister in self._listers:
+                lister.join(wait_s)
+        return self.tools
 
     def call_tool(self, name: str, arguments: Mapping[str, Any], call: Call) -> Json:
         """Call a tool, on a new process or connection if the old one is gone. Raises McpError."""
@@ -96,20 +105,16 @@ class RunningServer:
         client = self._client
         if client is not None:
             client.close()
-        if self._thread.is_alive():
-            self._thread.join()
+        for thread in (self._thread, *self._listers):
+            if thread.is_alive():
+                thread.join()
 
     def _start(self) -> None:
         """A thread's whole job."""
         try:
             with self._lock:
                 client = self._connected(self.settings.startup_timeout_s)
-            wanted = self.settings.tools
-            self.tools = [
-                tool
-                for tool in client.tools()
-                if any(fnmatchcase(tool["name"], glob) for glob in wanted)
-            ]
+            self.tools = self._wanted(client.tools())
         except JpqError as error:
             self.error = error
         except Exception as error:  # a thread's top: one server never breaks a run
@@ -119,10 +124,35 @@ class RunningServer:
     def _connected(self, timeout_s: float) -> Client:
         self._starts += 1
         client = self._client = self._open()
+        client.on_tools_changed = self._list_again
         if self._closed:
             raise McpClosed("The server was closed.", where=self.settings.where)
         client.connect(timeout_s)
         return client
+
+    def _list_again(self) -> None:
+        """Its tools have changed. A transport's thread, which must not wait for the list."""
+        if self._closed:
+            return
+        self._listing.set()
+        lister = threading.Thread(target=self._list, name="jpq-mcp-list", daemon=True)
+        self._listers = [*filter(threading.Thread.is_alive, self._listers), lister]
+        lister.start()
+
+    def _list(self) -> None:
+        """A thread's whole job."""
+        client = self._client
+        try:
+            if client is not None:
+                self.tools = self._wanted(client.tools())
+        except JpqError as error:
+            self._log(f"{self.name}: its tools have changed, and are not told: {error.message}")
+        self._listing.clear()
+
+    def _wanted(self, tools: List[Json]) -> List[Json]:
+        """Those of ``tools`` that the configuration wants."""
+        globs = self.settings.tools
+        return [tool for tool in tools if any(fnmatchcase(tool["name"], g) for g in globs)]
 
 
 class Servers:

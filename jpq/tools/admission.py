@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Union
 
 from jpq.conversation.event import ToolCall
 from jpq.errors import DeniedError
@@ -27,9 +27,7 @@ class Admission:
     def __init__(self, tools: Mapping[str, Tool], permissions: Permissions) -> None:
         self._tools = tools
         self._permissions = permissions
-        self._checks = {
-            name: ArgumentCheck(name, tool.spec.parameters) for name, tool in tools.items()
-        }
+        self._checks: Dict[Tool, ArgumentCheck] = {}
 
     def judge(
         self, call: ToolCall, earlier: Sequence[ToolCall], can_ask: bool
@@ -54,7 +52,13 @@ class Admission:
 
     def complaint(self, name: str) -> Callable[[Any], Optional[str]]:
         """What checks arguments of the tool ``name``."""
-        return self._checks[name].complaint
+        return self._check(name).complaint
+
+    def _check(self, name: str) -> ArgumentCheck:
+        tool = self._tools[name]
+        if tool not in self._checks:
+            self._checks[tool] = ArgumentCheck(name, tool.spec.parameters)
+        return self._checks[tool]
 
     def asks_before_delivery(self, tool: Tool) -> bool:
         """Whether the person is shown a result before the model is."""
@@ -85,5 +89,5 @@ class Admission:
         if call.name not in self._tools:
             known = ", ".join(self._tools) or "none"
             return texts.NO_SUCH_TOOL.format(name=call.name, known=known)
-        complaint = self._checks[call.name].complaint(call.arguments)
+        complaint = self._check(call.name).complaint(call.arguments)
         return None if complaint is None else texts.BAD_ARGUMENTS.format(complaint=complaint)

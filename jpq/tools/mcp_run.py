@@ -6,7 +6,7 @@ Loaded where servers are configured.
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set
+from typing import Any, Callable, List, Mapping, Optional, Set
 
 from jpq.config.load import Config
 from jpq.config.paths import Paths
@@ -18,6 +18,10 @@ from jpq.tools.definition import Tool
 from jpq.tools.mcp import mcp_tools
 from jpq.tools.mcp_sampling import sampler_of
 from jpq.tools.mcp_servers import make_servers, wanted_servers
+from jpq.tools.toolset import ChangingTools
+
+# How long a list that a server has just said to be another is waited for.
+_LIST_S = 1.0
 
 TOKENS = "mcp-tokens.json"
 ERAS = "mcp-eras.json"
@@ -56,7 +60,7 @@ class RunServers:
 
     def tools(
         self, provider: Provider, model: ModelRef, config: Optional[Config] = None
-    ) -> Dict[str, Tool]:
+    ) -> ChangingTools:
         """The tools of the servers that have started by now; the others are named, once.
         ``config``: as it is now, where it has changed."""
         options: Mapping[str, Any] = self._config.table("options")
@@ -70,7 +74,17 @@ class RunServers:
             if told not in self._told:
                 self._told.add(told)
                 self._tell(told)
-        return mcp_tools(ready, config or self._config, self._cwd, sampler)
+        settings = config or self._config
+        known = [server.tools for server in ready]
+
+        def look() -> Optional[Mapping[str, Tool]]:
+            nonlocal known
+            before, known = known, [server.tools_now(_LIST_S) for server in ready]
+            if all(now is then for now, then in zip(known, before)):
+                return None
+            return mcp_tools(ready, settings, self._cwd, sampler)
+
+        return ChangingTools(mcp_tools(ready, settings, self._cwd, sampler), look)
 
     def close(self) -> None:
         """End the servers."""

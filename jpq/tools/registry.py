@@ -12,7 +12,7 @@ from jpq.config.nested import join_name
 from jpq.errors import ConfigError, UsageError
 from jpq.tools.definition import MODES, UNATTENDED, Tool, ToolSpec
 from jpq.tools.schema import json_schema
-from jpq.tools.toolset import Toolset
+from jpq.tools.toolset import ChangingTools, Toolset
 
 # ``source`` in the configuration -> "module:Class", loaded when a tool of that kind is used.
 KINDS = {
@@ -83,7 +83,19 @@ def build_toolset(
     tools = {
         name: others[name] if name in others else build_tool(config, name, cwd) for name in names
     }
-    return Toolset(tools)
+    if not isinstance(others, ChangingTools):
+        return Toolset(tools)
+    changing = others
+
+    def refresh() -> None:
+        """Have what the servers offer now in place of what they did."""
+        before, now = changing.take_changes()
+        for name in before:
+            tools.pop(name, None)
+        offered, _ = offered_names(config, config["active_tools"], now)
+        tools.update((name, now[name]) for name in offered if name in now)
+
+    return Toolset(tools, refresh)
 
 
 def build_tool(config: Config, name: str, cwd: str) -> Tool:

@@ -82,8 +82,11 @@ def call(id: Any, params: Dict[str, Any]) -> Dict[str, Any]:
         os._exit(7)
     if name == "change":
         TOOLS.append("fresh")
+        TOOLS.remove("slow")
         send({"method": "notifications/tools/list_changed"})
         return text("changed")
+    if name == "fresh":
+        return text("fresh from the server")
     if name == "hang":
         time.sleep(3600)
     if name == "slow":

@@ -148,6 +148,23 @@ def test_a_model_is_given_the_picture_of_a_result() -> None:
     assert stored[0]["metadata"]["attachments"][0]["content"] == PICTURE
 
 
+def test_a_tool_that_a_server_adds_is_offered_in_the_same_turn(tmp_path: Any) -> None:
+    configure('run = "unattended"')
+    wanted = {"index": 0, "id": "c1", "function": {"name": "x_change", "arguments": "{}"}}
+    choice = {"index": 0, "delta": {"tool_calls": [wanted]}, "finish_reason": "tool_calls"}
+    fresh = {"index": 0, "id": "c2", "function": {"name": "x_fresh", "arguments": "{}"}}
+    second = {"index": 0, "delta": {"tool_calls": [fresh]}, "finish_reason": "tool_calls"}
+    calls = [reply({"choices": [each]}, DONE) for each in (choice, second)]
+    with Server(*calls, answer("Done.")) as server:
+        assert jpq(*model_at(server), "change").code == 0
+        offered = [
+            {tool["function"]["name"] for tool in request.json["tools"]} for request in server.seen
+        ]
+        result = server.seen[2].json["messages"][-1]
+    assert offered[1] - offered[0] == {"x_fresh"} and offered[0] - offered[1] == {"x_slow"}
+    assert (result["role"], result["content"]) == ("tool", "fresh from the server")
+
+
 def test_a_query_goes_on_without_a_server_that_is_not_there(tmp_path: Any) -> None:
     configure('[mcp.gone]\ncommand = ["/nowhere"]')
     ran = jpq(*model(tmp_path, "echo"), "-y", "hello")
