@@ -26,7 +26,6 @@ from jpq.render.sanitize import sanitize
 from jpq.session import open_provider
 from jpq.store.library import Library
 
-WAIT_S = 5.0  # how long a person's prompt may be kept from coming back
 _ABORT_S = 0.5
 _LONGEST = 60  # characters of a title
 _TOO_LONG = 300  # what has said so much is no title any more
@@ -139,12 +138,14 @@ def give_title(
 ) -> None:
     """Have a model name the conversation of ``query``, whose first turn is over. Main thread.
 
-    Takes ``WAIT_S`` at most, and ends at ``deadline`` and at once with Ctrl+C. A title that
-    somebody has given meanwhile stays.
+    Takes ``conversation.title_wait_s`` at most, and ends at ``deadline`` and at once with
+    Ctrl+C. A title that somebody has given meanwhile stays.
     """
     journal = query.journal
     turns = journal.stream.turns()
-    left_s = WAIT_S if deadline is None else min(WAIT_S, deadline - time.monotonic())
+    left_s = query.config["conversation.title_wait_s"]
+    if deadline is not None:
+        left_s = min(left_s, deadline - time.monotonic())
     if journal.id is None or len(turns) != 1 or left_s <= 0:
         return
     titler = Titler(query.config, query.model, env, log)

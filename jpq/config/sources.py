@@ -61,12 +61,13 @@ _LONGEST_INSTRUCTIONS = 256 * 1024  # bytes; whatever is longer is something els
 
 def find_project_file(paths: Paths, cwd: str, name: str = CONFIG) -> Optional[str]:
     """The nearest ``.jpq/NAME`` upwards from ``cwd`` that is not the person's own."""
-    own = os.path.realpath(os.path.join(os.path.dirname(paths.config_file), name))
     folder = os.path.abspath(cwd)
     while True:
         file = os.path.join(folder, ".jpq", name)
-        if os.path.isfile(file) and os.path.realpath(file) != own:
-            return file
+        if os.path.isfile(file):
+            own = os.path.join(os.path.dirname(paths.config_file), name)
+            if os.path.realpath(file) != os.path.realpath(own):
+                return file
         parent = os.path.dirname(folder)
         if parent == folder:
             return None

@@ -134,6 +134,8 @@ ROWS: Tuple[Row, ...] = (
              "of it, or nothing."),
     Row("conversation.title_model", STRING, None,
         help="Which model makes titles; unset: the one that answered."),
+    Row("conversation.title_wait_s", NUMBER, 5.0, unit="s", bound=POSITIVE,
+        help="How long jpq stays for the model's title, once the answer was shown."),
     # Tools
     Row("tools.workers", INTEGER, 8, bound=POSITIVE,
         help="How many tools run at the same time."),

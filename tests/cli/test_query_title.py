@@ -16,7 +16,7 @@ from tests.support.ptys import Child
 from tests.support.server import FINISH, Pause, Server, Tell, answer, chunk, delta, error, head, sse
 
 QUESTION = "Why is the sky blue?"
-BY_MODEL = ["--set", "conversation.title=model"]
+BY_MODEL = ["--set", "conversation.title=model", "--set", "conversation.title_wait_s=60"]
 
 
 def title() -> Any:
@@ -102,7 +102,7 @@ def test_a_model_that_does_not_stop_is_stopped() -> None:
 def test_a_model_that_is_silent_is_given_up() -> None:
     over = threading.Event()
     with Server(answer("Hi"), [head(), Pause(over, 60)]) as server:
-        on_terminal(server, *BY_MODEL)
+        on_terminal(server, *BY_MODEL, "--set", "conversation.title_wait_s=0.2")
         over.set()
     assert title() == QUESTION
 
