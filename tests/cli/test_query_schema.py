@@ -127,7 +127,7 @@ def test_a_wrong_schema_is_told_before_anything_is_sent(spec: str, words: str) -
 
 
 def test_a_wrong_schema_in_a_file_is_told_with_its_line(tmp_path: Any) -> None:
-    (tmp_path / "bad.json").write_text('{\n  "type": "object",\n}')
+    (tmp_path / "bad.json").write_text('{\n  "type": "object"\n  "x"')
     (tmp_path / "worse.json").write_bytes(b"\xff\xfe")
     model = scripted(tmp_path, GOOD)
     jpq(*model, "--schema", "bad.json", "x", cwd=str(tmp_path)).failed_with(65, "bad.json:3")

@@ -65,7 +65,7 @@ def test_json_schema_is_taken_as_it_is() -> None:
         ("one two three", 1, "no field"),
         ("1st", 1, "no field"),
         ("a: x, b, a", 1, "twice"),
-        ('{"type": "object",\n}', 2, "not valid JSON"),
+        ('{"type": "object"\n}}', 2, "not valid JSON"),
         ('{"a": ' * 20_000, 1, ""),
     ],
 )
