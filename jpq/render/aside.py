@@ -140,6 +140,7 @@ class Aside:
 
     def name(self, model: str, style: str = DIM) -> None:
         """Say which model answers, above what it says."""
+        self._block_open = False
         self._stop_status()
         self._line(one_line(model, mode=self._options.sanitize), style)
 

@@ -27,6 +27,8 @@ class TalkView(ChatView):
         """Draw one event."""
         if type(event) is ConversationOpened:
             self._speaker = event.model
+            if self._named:
+                self._any_text = False  # the name is between, and no blank line
         elif type(event) is Error:
             self._speaker = ""  # nobody answers
         super().show(event)

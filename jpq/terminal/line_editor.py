@@ -21,7 +21,8 @@ class LineEditor(Protocol):
 
     def read(self, prompt: str) -> Optional[str]:
         """The next line without its end; a pasted text is one line that has line ends in it.
-        None when the input ends (Ctrl+D, hang-up). ``prompt`` may hold colours."""
+        None when the input ends (Ctrl+D, hang-up); what is shown next then begins a line.
+        ``prompt`` may hold colours."""
 
     def typed(self) -> Optional[str]:
         """What stands on the line that is being read; None where that cannot be known. For

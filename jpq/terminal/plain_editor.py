@@ -41,6 +41,8 @@ class PlainEditor:
             write_all(self._device, prompt)
             line = self._next()
             if line is None:
+                with contextlib.suppress(OSError):
+                    self.write("\n")
                 return None
             while _PASTE in line and _PASTE_END not in line.rpartition(_PASTE)[2]:
                 more = self._next()

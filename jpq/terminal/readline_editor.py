@@ -59,6 +59,9 @@ class ReadlineEditor:
                 while _IS_LIBEDIT and self._device.wait(_BURST_S):
                     line += "\n" + input()
             except EOFError:
+                # Some versions end the line, and some leave the prompt there.
+                with contextlib.suppress(OSError):
+                    self.write("\r\x1b[K")
                 return None
             finally:
                 self.waits = False

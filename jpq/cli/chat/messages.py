@@ -63,10 +63,8 @@ class TypedMessages:
             except Pressed as pressed:
                 self._clear(pressed)
                 continue
-            if line is None:
-                self._voice.write("\n")
-                if not self._composer.is_open:
-                    return None
+            if line is None and not self._composer.is_open:
+                return None
             text = self._composer.end() if line is None else self._composer.feed(line)
             if text is not None and text.strip():
                 self.remember(text)
