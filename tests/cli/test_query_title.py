@@ -46,6 +46,13 @@ def test_none() -> None:
     assert title() == ""
 
 
+def test_none_in_a_chat() -> None:
+    with Server(answer("Hi")) as server:
+        off = ["--set", "conversation.title=off"]
+        ran = jpq("chat", *model_at(server), *off, stdin=b"Why?\n")
+    assert ran.code == 0 and title() == ""
+
+
 def test_the_model_makes_one_of_question_and_answer() -> None:
     with Server(answer("Rayleigh."), answer('"**Blue sky**."\nAnd more')) as server:
         assert b"Rayleigh." in on_terminal(server, *BY_MODEL)

@@ -76,7 +76,8 @@ class Chat:
         called ``title``."""
         chosen = self.answering.chosen
         if self.journal is None:
-            title = self.title or title
+            unnamed = self.config["conversation.title"] == "off"
+            title = self.title or ("" if unnamed else title)
             self.journal = create(self.args, self.env, self.library, self.model, chosen, title)
         own = self._own_settings
         changes = {key: value for key, value in chosen.items() if own.get(key) != value}
