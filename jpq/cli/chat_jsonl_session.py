@@ -9,12 +9,11 @@ from typing import Any, Callable, Deque, Dict, List, Optional
 
 from jpq.cli.chat_jsonl_lines import Fields, User, output_fields
 from jpq.cli.failure import as_error
-from jpq.errors import JpqError
-from jpq.events.turn import ConversationOpened, Error, Result
+from jpq.events.turn import ConversationOpened, Result
 from jpq.events.usage import Usage, total_usage
 from jpq.library.asking import Answer, Approve, PermissionRequest, QuestionRequest
 from jpq.library.session import Session
-from jpq.turn.ending import of_choice, of_error
+from jpq.turn.ending import Ending, TurnOutcome, of_choice, of_error
 
 OpenSession = Callable[[Approve, Answer], Session]
 
@@ -136,8 +135,7 @@ class ChatSession:
         told = _Told(self._write, self._answered, self.name, message.user)
         try:
             if message.cancelled.is_set():
-                stopped = of_choice(saved=True)
-                told.tell(Result(stopped.status, "", None, Usage(), None, stopped.exit_code))
+                told.end(of_choice(saved=True))
                 return
             if self._session is None:
                 self._session = self._open_session(self._decide, self._decide)
@@ -151,7 +149,8 @@ class ChatSession:
                 if message.cancelled.is_set() and not told.over:
                     self._session.cancel()  # it may have come too early for the turn
         except Exception as error:  # the top of a thread: told like any other failure
-            told.fail(as_error(error))
+            if not told.over:
+                told.end(of_error(as_error(error)))
 
     def _answered(self, result: Result) -> Fields:
         """Called before the result is told, so that nothing after it can mean this message;
@@ -208,11 +207,7 @@ class _Told:
             fields.update(self._ending(event))
         self._write({**fields, **self._shared})
 
-    def fail(self, error: JpqError) -> None:
-        """Tell what ended the turn otherwise than by itself."""
-        if self.over:
-            return
-        ending = of_error(error)
-        told = Error(error.word, error.message, error.where, error.hint)
-        self.tell(told)
-        self.tell(Result(ending.status, "", None, Usage(), None, ending.exit_code, told))
+    def end(self, ending: Ending) -> None:
+        """Tell the end of a turn that did not come to its own."""
+        for event in TurnOutcome(ending, None, "", Usage(), None).closing(None):
+            self.tell(event)

@@ -12,7 +12,6 @@ from jpq.config.paths import find_paths
 from jpq.conversation.event import ChatRequest, Draft
 from jpq.errors import BadInputError, UsageError
 from jpq.events.transcript import ChatResponse
-from jpq.events.turn import Result
 from jpq.events.usage import Usage, total_usage
 from jpq.library.asking import Answer, Approve, ProgramAsker
 from jpq.library.attachments import Attachable, read_attachments
@@ -290,6 +289,7 @@ def _shape(schema: Schema) -> Shape:
 
 
 def _stopped_early(turn: RunningTurn) -> TurnOutcome:
-    stopped = ending.of_choice(saved=True)
-    turn.show(Result(stopped.status, "", None, Usage(), None, stopped.exit_code))
-    return TurnOutcome(stopped, None, "", Usage(), None)
+    outcome = TurnOutcome(ending.of_choice(saved=True), None, "", Usage(), None)
+    for event in outcome.closing(None):
+        turn.show(event)
+    return outcome
