@@ -14,11 +14,11 @@ from jpq.mcp.memory import EraMemory
 from jpq.mcp.servers import Servers
 from jpq.mcp.settings import ServerSettings, Surroundings
 from jpq.provider.base import ModelRef, Provider
+from jpq.tools.changing_tools import ChangingTools
 from jpq.tools.definition import Tool
 from jpq.tools.mcp import mcp_tools
 from jpq.tools.mcp_sampling import sampler_of
 from jpq.tools.mcp_servers import make_servers, wanted_servers
-from jpq.tools.toolset import ChangingTools
 
 # How long a list that a server has just said to be another is waited for.
 _LIST_S = 1.0

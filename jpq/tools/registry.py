@@ -10,9 +10,10 @@ from jpq.config.load import Config
 from jpq.config.lookup import nearest_of
 from jpq.config.nested import join_name
 from jpq.errors import ConfigError, UsageError
+from jpq.tools.changing_tools import ChangingTools
 from jpq.tools.definition import MODES, UNATTENDED, Tool, ToolSpec
 from jpq.tools.schema import json_schema
-from jpq.tools.toolset import ChangingTools, Toolset
+from jpq.tools.toolset import Toolset
 
 # ``source`` in the configuration -> "module:Class", loaded when a tool of that kind is used.
 KINDS = {

@@ -10,8 +10,9 @@ import base64
 import hashlib
 import http.server
 import json
+import ssl
 import threading
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import AbstractSet, Any, Dict, List, NamedTuple, Optional, Set
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.mcp.stdio_server import PICTURE_RESULT
@@ -31,8 +32,11 @@ class McpServer:
     breaks and is gone on with), ``asks`` (an elicitation on its stream), ``broken``, ``picture``,
     ``endless`` (a body without end, or an event with the argument ``event``)."""
 
-    def __init__(self, modern: bool = True, faults: Set[str] = frozenset()) -> None:  # type: ignore[assignment]
+    def __init__(
+        self, modern: bool = True, faults: AbstractSet[str] = frozenset(), pem: str = ""
+    ) -> None:
         self.modern = modern
+        self.pem = pem  # with it, https is spoken
         self.faults = set(faults)
         self.seen: List[Asked] = []
         self.sessions: List[str] = []
@@ -54,9 +58,14 @@ class McpServer:
 
         self._http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = False
+        if self.pem:
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(self.pem)
+            self._http.socket = tls.wrap_socket(self._http.socket, server_side=True)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,))
         self._thread.start()
-        self.origin = f"http://127.0.0.1:{self._http.server_port}"
+        scheme = "https" if self.pem else "http"
+        self.origin = f"{scheme}://127.0.0.1:{self._http.server_port}"
         self.url = f"{self.origin}/mcp"
         return self
 
@@ -113,6 +122,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             challenge = f'Bearer resource_metadata="{where}", scope="tools"'
             self._reply(401, b"", {"WWW-Authenticate": challenge})
             return
+        if "step_up" in state.faults and message.get("method") == "tools/call":
+            granted = state.issued["code-1"]["scope"].split()
+            if "write" not in granted:
+                challenge = 'Bearer error="insufficient_scope", scope="write"'
+                self._reply(403, b"", {"WWW-Authenticate": challenge})
+                return
         if "busy_once" in state.faults and message.get("method") == "tools/call":
             state.faults.discard("busy_once")
             self._reply(503, b"", {"Retry-After": "0"})

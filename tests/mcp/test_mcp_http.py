@@ -26,6 +26,7 @@ from jpq.mcp.http import HttpTransport
 from jpq.mcp.protocol import Json
 from tests.mcp.http_server import McpServer
 from tests.mcp.test_mcp_stdio import Answering, Lines, text
+from tests.support.server import certificate
 
 WAIT_S = 10.0
 BOTH_ERAS = pytest.mark.parametrize("modern", [True, False], ids=["modern", "legacy"])
@@ -158,6 +159,19 @@ def test_a_server_that_is_not_there() -> None:
     with pytest.raises(McpUnreachable, match="connection was refused") as caught:
         client(server).connect()
     assert "base_url" not in caught.value.hint
+
+
+@pytest.mark.parametrize("modern", [True, False], ids=["modern", "legacy"])
+def test_a_server_of_a_private_authority_is_reached_with_its_bundle(
+    modern: bool, tmp_path: Any
+) -> None:
+    pem = certificate(str(tmp_path))
+    with McpServer(modern, pem=pem) as server:
+        with client(server, ca_bundle=pem) as mcp:
+            assert text(mcp.call_tool("echo", {"text": "x"})) == "x"
+        with pytest.raises(McpUnreachable) as caught:
+            client(server).connect()
+    assert "the server's ca_bundle" in caught.value.hint
 
 
 def test_a_server_that_wants_a_login_names_the_command() -> None:

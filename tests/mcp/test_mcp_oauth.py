@@ -86,6 +86,14 @@ def test_a_token_that_ran_out_is_renewed_without_the_person(tmp_path: Any) -> No
             assert again.client.tools()
 
 
+def test_a_call_that_needs_more_asks_for_that_and_for_what_was_granted() -> None:
+    with McpServer(faults={"auth", "step_up"}) as server, Login(server) as login:
+        login.client.connect()
+        assert text(login.client.call_tool("echo", {"text": "x"})) == "x"
+        scopes = [parse_qs(urlsplit(page).query)["scope"][0] for page in login.visitor.visited]
+    assert scopes == ["tools", "tools write"]
+
+
 def test_without_the_person_the_command_is_named() -> None:
     with McpServer(faults={"auth"}) as server, Login(server, visits=False) as login:
         with pytest.raises(McpUnauthorized) as caught:
