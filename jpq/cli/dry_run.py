@@ -6,7 +6,7 @@ import json
 from typing import Any, Callable, Dict, Mapping, NoReturn, Optional, Sequence
 
 from jpq.cli.environment import Environment
-from jpq.config.keys import find_key, key_store
+from jpq.config.keys import find_key, kept_keys
 from jpq.config.load import Config
 from jpq.config.paths import Paths
 from jpq.config.secrets import Secrets
@@ -68,7 +68,8 @@ def open_dry(
     row = resolve(model.provider, overrides, environ, base_url)
     if APIS[row.api].provider:
         return DryProvider(row._replace(base_url=f"{row.api}:"), None)
-    key = find_key(row.name, row.key_env, (), environ, key_store(paths))
+    store = kept_keys(paths, config["keys.store"])
+    key = find_key(row.name, row.key_env, (), environ, store)
     if key is not None:
         learn_key(key.value)
     return DryProvider(row, None if key is None else key.value)

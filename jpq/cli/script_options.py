@@ -16,8 +16,9 @@ def add_shape_options(group: Any) -> None:
     group.add_argument(
         "--schema", metavar="SPEC", help='answer in JSON: "name, age int", JSON Schema or @FILE'
     )
-    # Told with --schema in the documentation; a line more would not fit the screen.
-    group.add_argument("--schema-multi", metavar="SPEC", help=argparse.SUPPRESS)
+    group.add_argument(
+        "--schema-multi", metavar="SPEC", help="the same, for a list of such objects"
+    )
     group.add_argument(
         "-x",
         "--extract",
@@ -30,12 +31,16 @@ def add_shape_options(group: Any) -> None:
 def add_batch_options(group: Any) -> None:
     """Many questions in one run, or none."""
     group.add_argument("--dry-run", action="store_true", help="print the request, and send nothing")
+    group.add_argument("--batch", metavar="FILE", help="ask each line of FILE, or of stdin (-)")
     group.add_argument(
-        "--batch", metavar="FILE", help="ask every line (-j N, --unordered, --shard K/N)"
+        "-j", "--jobs", metavar="N", type=_jobs, help="lines of a batch to ask at a time (4)"
     )
-    group.add_argument("-j", "--jobs", metavar="N", type=_jobs, help=argparse.SUPPRESS)
-    group.add_argument("--unordered", action="store_true", help=argparse.SUPPRESS)
-    group.add_argument("--shard", metavar="K/N", type=_shard, help=argparse.SUPPRESS)
+    group.add_argument(
+        "--unordered", action="store_true", help="write answers of a batch as they come"
+    )
+    group.add_argument(
+        "--shard", metavar="K/N", type=_shard, help="ask only every Nth line, beginning with K"
+    )
 
 
 def spelled_out(arguments: Sequence[str]) -> List[str]:
