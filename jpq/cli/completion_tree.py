@@ -115,7 +115,10 @@ def _program(name: str) -> str:
 
 
 def _parser_of(name: str, prog: str) -> Any:
-    return importlib.import_module(COMMANDS[name].parser).build_parser(prog)
+    parser = importlib.import_module(COMMANDS[name].parser).build_parser(prog)
+    if name == "query":
+        parser.description = "Ask a language model"  # its own is examples
+    return parser
 
 
 def _by_program(*, prog: str, **_: Any) -> Any:

@@ -107,7 +107,7 @@ def add_question_options(group: Any) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="text, image or PDF: path, URL or - (repeat)",
+        help="file, folder, pattern, URL, clipboard: or - (repeat)",
     )
     which = group.add_mutually_exclusive_group()
     which.add_argument(
