@@ -371,3 +371,50 @@ def test_ctrl_c_is_the_programs_own_and_saves(tmp_path: Any) -> None:
     )
     assert done.stdout.startswith("interrupted ") and done.stderr == ""
     assert saved(store)[0] == "hi" and saved(store)[1].startswith("Hello")
+
+
+def test_sessions_that_begin_at_once_in_one_store(tmp_path: Any) -> None:
+    """Each has its conversation, and tools that run at the same time do not mix."""
+    meeting = threading.Barrier(4, timeout=WAIT_S * 3)
+    call = 'match = "go"\ntool_calls = [{ name = "meet", arguments = { me = "%s" } }]'
+    found: Dict[int, str] = {}
+
+    def meet(me: str) -> str:
+        meeting.wait()  # not before all four are here
+        return f"{me} was here"
+
+    def talk(number: int) -> None:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        model = "scripted/" + script(folder, call % number, 'match = "go"\ntext = "Done."')
+        meeting.wait()
+        with jpq.Session(model, tools=[meet], store=str(tmp_path / "store")) as session:
+            events = list(session.stream("go"))
+            found[number] = next(e.content for e in events if isinstance(e, jpq.ToolResult))
+
+    threads = [threading.Thread(target=talk, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {number: f"{number} was here" for number in range(4)}
+    assert len(Library(str(tmp_path / "store")).ids()) == 4
+
+
+def test_the_thread_that_takes_events_may_take_its_time() -> None:
+    """The whole answer is saved before the second event is taken."""
+    with Server(answer("Hello there.")) as server, open_at(server, store="default") as session:
+        stream = session.stream("hi")
+        next(stream)
+        folder = os.path.join(os.environ["JPQ_HOME"], "data", "conversations")
+        waiter = threading.Event()
+        while not any(t.end for t in Library(folder).read(str(session.id)).stream.turns()):
+            assert not waiter.wait(0.02)
+        assert kinds(stream)[-1] == "Result"
+
+
+def test_an_iterator_that_is_dropped_unused_asks_nothing() -> None:
+    with Server(answer("Hello")) as server, open_at(server) as session:
+        session.stream("never taken")
+        assert session.ask("hi").is_complete
+        assert len(server.seen) == 1
