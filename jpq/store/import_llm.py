@@ -1,7 +1,9 @@
 """Conversations of llm: its SQLite database ``logs.db``.
 
 The tables are those of llm's page "Logging to SQLite": conversations, responses, and, where
-they are there, tool_calls, tool_results, fragments and prompt_fragments.
+they are there, tool_calls, tool_results, fragments and prompt_fragments. From 0.32 on llm
+writes to others (see ``import_llm_messages``), which hold the whole of an older conversation
+as soon as it is gone on with.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from jpq.conversation.event import (
 from jpq.conversation.identity import foreign_timestamp
 from jpq.errors import BadInputError
 from jpq.store.bundle import Incoming
+from jpq.store.import_llm_messages import TABLES, MessageStore
 
 MAGIC = b"SQLite format 3\x00"
 _Row = Dict[str, Any]
@@ -38,8 +41,13 @@ def read_llm(path: str) -> Iterator[Incoming]:
     database.row_factory = sqlite3.Row
     try:
         log = _Log(database)
+        newer = set()
+        for id, incoming in log.threads():
+            newer.add(id)
+            yield incoming
         for id, responses in log.conversations().items():
-            yield log.incoming(id, responses)
+            if id not in newer:
+                yield log.incoming(id, responses)
     except sqlite3.Error as error:
         raise BadInputError(f"The database cannot be read: {error}.", where=path) from error
     finally:
@@ -53,7 +61,7 @@ class _Log:
         self._database = database
         names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         self._tables = {row["name"] for row in names}
-        if not {"conversations", "responses"} <= self._tables:
+        if not ({"conversations", "responses"} <= self._tables or self._tables >= TABLES):
             raise BadInputError(
                 "The database has no tables that llm writes.",
                 hint="llm logs path says where llm's is.",
@@ -62,6 +70,10 @@ class _Log:
         self._calls = self._by_response("tool_calls", "id")
         self._results = self._by_response("tool_results", "id")
         self._fragments = self._prompt_fragments()
+
+    def threads(self) -> Iterator[Tuple[str, Incoming]]:
+        """The conversations that llm kept from 0.32 on, each with its id."""
+        return MessageStore(self._rows).conversations() if self._tables >= TABLES else iter(())
 
     def conversations(self) -> Dict[str, List[_Row]]:
         """The responses of each conversation, oldest first; one without any is its own."""
