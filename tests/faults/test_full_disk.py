@@ -1,11 +1,16 @@
-"""The disk is full in the middle of an answer: it is shown whole, and nothing old is harmed."""
+"""The disk is full in the middle of an answer: it is shown whole, and nothing old is harmed.
+
+Writes fail as the kernel's limit on the size of files makes them (EFBIG), and, where this user
+may mount one, on a small file system of its own that is full (ENOSPC).
+"""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, Iterator, List
 
 import pytest
 
@@ -86,4 +91,80 @@ def test_a_new_conversation(place: Place) -> None:
     assert full.output.decode() == "".join(PIECES)
     assert full.process.returncode == ExitCode.CUT
     assert full.errors.decode().count("Cannot") == 1
+    assert place.library.ids() == []
+
+
+class SmallDisk:
+    """A file system of 1 MiB in ``folder``; a file can leave just so much room on it."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._filler = os.path.join(folder, "filler")
+
+    def leave(self, pages: int) -> None:
+        """Fill it until so many pages are free."""
+        state = os.statvfs(self.folder)
+        with open(self._filler, "wb") as file:
+            file.write(bytes((state.f_bavail - pages) * state.f_bsize))
+        assert os.statvfs(self.folder).f_bavail == pages
+
+    def free(self) -> None:
+        """Make room again."""
+        os.remove(self._filler)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    folder = str(tmp_path / "small")
+    os.mkdir(folder)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", folder]
+    try:
+        mounted = subprocess.run(mount, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    except OSError as error:
+        pytest.skip(f"nothing can be mounted here: {error}")
+    if mounted.returncode:
+        reason = mounted.stderr.decode("utf-8", "replace").strip()
+        pytest.skip(f"needs the right to mount a file system (root): {reason}")
+    try:
+        yield SmallDisk(folder)
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs")
+@pytest.mark.parametrize("pages", [0, 1, 5, 12, 20])
+def test_an_old_conversation_on_a_file_system_without_room(
+    pages: int, small_disk: SmallDisk
+) -> None:
+    """Room for nothing, for the question, for a part of what arrives, for all of that, and
+    for a part of the commit as well."""
+    place = Place(small_disk.folder)
+    with Server(streamed("Old. " * 8000), streamed(*PIECES), answer("New.")) as server:
+        assert place.ask(server, "first").process.returncode == 0
+        old = place.lines()
+        small_disk.leave(pages)
+        full = place.ask(server, "-c", "second")
+        assert full.output.decode() == "".join(PIECES)
+        assert full.process.returncode == ExitCode.CUT
+        told = full.errors.decode()
+        assert told.count("No space left on device") == 1, told
+        assert len(told.splitlines()) <= 5 and "Traceback" not in told
+        assert place.lines()[: len(old)] == old
+        small_disk.free()
+        after = place.ask(server, "-c", "third")
+        assert (after.process.returncode, after.output) == (0, b"New.\n")
+    shown = place.shown()
+    assert "Old." in shown and "New." in shown and "third" in shown
+    assert "cannot be read" not in after.errors.decode()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs")
+def test_a_new_conversation_on_a_file_system_without_room(small_disk: SmallDisk) -> None:
+    place = Place(small_disk.folder)
+    small_disk.leave(0)
+    with Server(streamed(*PIECES)) as server:
+        full = place.ask(server, "first")
+    assert full.output.decode() == "".join(PIECES)
+    assert full.process.returncode == ExitCode.CUT
+    assert full.errors.decode().count("No space left on device") == 1
     assert place.library.ids() == []
