@@ -1,8 +1,8 @@
 """A small MCP server over stdio that misbehaves on demand: ``python stdio_server.py FAULT...``.
 
-Its tools: ``echo``, ``slow`` (progress until it is cancelled), ``ask`` (elicitation),
-``sample``, ``picture``, ``fail`` (an error result), ``die``, ``environ``, ``cancelled`` (the
-ids of the requests that were taken back), ``change`` (of the list of tools).
+Its tools: ``echo``, ``slow`` (progress until it is cancelled), ``ask`` (elicitation), ``sample``,
+``roots``, ``picture``, ``fail`` (an error result), ``die``, ``environ``, ``cancelled`` (the ids of
+the requests that were taken back), ``change`` (of the list of tools).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ FAULTS = set(sys.argv[1:])
 VERSION = "2026-07-28" if "modern" in FAULTS else "2025-11-25"
 META = "io.modelcontextprotocol/"
 TOOLS = ["echo", "slow", "ask", "sample", "fail", "die", "environ", "cancelled", "change"]
-TOOLS += ["picture", "hang"]
+TOOLS += ["picture", "roots", "hang"]
+HINTS = {"echo": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": True}}
 PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\n-pixels-").decode()
 PICTURE_RESULT: Dict[str, Any] = {
     "content": [
@@ -98,8 +99,11 @@ def call(id: Any, params: Dict[str, Any]) -> Dict[str, Any]:
         return text("stopped")
     form = {"message": "Who?", "requestedSchema": {"properties": {"name": {"type": "string"}}}}
     prompt = {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}]}
-    method = "elicitation/create" if name == "ask" else "sampling/createMessage"
-    asked = form if name == "ask" else prompt
+    method, asked = {
+        "ask": ("elicitation/create", form),
+        "sample": ("sampling/createMessage", prompt),
+        "roots": ("roots/list", {}),
+    }[name]
     if VERSION == "2025-11-25":
         return text(json.dumps(ask_client(method, asked)))
     if "inputResponses" not in params:
@@ -119,7 +123,9 @@ def result_of(id: Any, method: str, params: Dict[str, Any]) -> Dict[str, Any]:
         cursor = params.get("cursor")
         names = TOOLS[5:] if cursor else TOOLS[:5]
         schema = {"type": "object"}
-        page: Dict[str, Any] = {"tools": [{"name": n, "inputSchema": schema} for n in names]}
+        described = [{"name": n, "inputSchema": schema} for n in names]
+        tools = [{**each, "annotations": HINTS.get(each["name"], {})} for each in described]
+        page: Dict[str, Any] = {"tools": tools}
         if not cursor or "endless_pages" in FAULTS:
             page["nextCursor"] = "more"
         return page

@@ -18,6 +18,7 @@ from tests.support.pressing import MARK, PRESS
 from tests.support.programs import conversations, entries, jpq, model_at, script
 from tests.support.server import DONE, Server, answer, reply
 
+QUESTION = b"[x] result mode [?] "
 CALL = 'tool_calls = [{ name = "x/%s", arguments = { text = "from the server" } }]'
 
 
@@ -200,6 +201,18 @@ def test_an_interrupted_call_says_how_far_it_got_and_the_server_is_told(tmp_path
     (answer,) = [e for e in entries(conversations()[0]) if e["type"] == "tool_call_response"]
     assert "Its output so far:\n1/100 at it" in answer["content"] and answer["is_error"]
     assert os.path.getsize(file) > 0
+
+
+def test_the_prompt_shows_what_a_server_says_of_its_tool(tmp_path: Any) -> None:
+    configure()
+    argv = ptys.jpq(*model(tmp_path, "echo"), "hello")
+    environ = ptys.environment(os.environ["JPQ_HOME"])
+    with ptys.Child(argv, environ, str(tmp_path), terminal=True) as child:
+        child.wait_for(b"which says that it only reads, reaches other systems")
+        child.wait_for(QUESTION)
+        child.type(b"y")
+        child.wait_for(b"Done.")
+        child.end()
 
 
 def test_nothing_is_left_of_a_killed_query(tmp_path: Any) -> None:

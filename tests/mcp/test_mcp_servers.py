@@ -189,6 +189,23 @@ def test_a_cancelled_call_says_how_far_it_got(era: str) -> None:
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_server_is_told_the_working_directory_and_may_be_pinged(era: str, tmp_path: Any) -> None:
+    around = Surroundings(os.environ, str(tmp_path), None)
+    servers = make_servers(
+        [settings("x", era)], around, elicits=False, samples=False, notice=lambda line: None
+    )
+    try:
+        servers.start()
+        (server,) = servers.ready()
+        server.client().ping()
+        tool = mcp_tools([server], config_of(""), str(tmp_path))["x/roots"]
+        (root,) = json.loads(call(tool).content)["roots"]
+    finally:
+        servers.close()
+    assert root == {"uri": tmp_path.as_uri(), "name": tmp_path.name}
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_the_person_is_asked_what_the_server_asks(era: str) -> None:
     servers = made(settings("x", era))
     person = Asked("yes", "Ada", "yes")
