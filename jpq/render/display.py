@@ -19,8 +19,9 @@ class Display(Protocol):
     def flush(self, timeout_s: float) -> bool:
         """Whether everything taken before is shown in time."""
 
-    def lease(self) -> ContextManager[bool]:
-        """Rest while another one owns the terminal, behind all that was taken."""
+    def lease(self) -> ContextManager[object]:
+        """Rest while another one owns the terminal, behind all that was taken; the value is
+        true as soon as nothing is written any more, which may be later."""
 
-    def lease_now(self) -> ContextManager[bool]:
+    def lease_now(self) -> ContextManager[object]:
         """Rest while another one owns the terminal, at once."""

@@ -66,6 +66,9 @@ class _Barrier:
         self.reached = threading.Event()
         self.resume = resume
 
+    def __bool__(self) -> bool:
+        return self.reached.is_set()
+
 
 class _Stop:
     """No item follows."""
@@ -112,30 +115,32 @@ class Renderer:
         return self._wait(barrier.reached, timeout_s) or not self._thread.is_alive()
 
     @contextlib.contextmanager
-    def lease(self, timeout_s: float = LEASE_WAIT_S) -> Iterator[bool]:
+    def lease(self, timeout_s: float = LEASE_WAIT_S) -> Iterator[object]:
         """Own the terminal: everything queued is written and the renderer rests until the end.
 
-        The value is False when that could not be had in time, because the reader of stdout
-        does not read, or the renderer is dead: a menu must open all the same.
+        The value is false for as long as that is not so, because the reader of stdout does
+        not read, the machine is busy, or the renderer is dead: a menu must open all the same.
         What is shown meanwhile follows in order.
         """
         barrier = _Barrier(threading.Event())
         self._queue.put(barrier)
         try:
-            yield self._wait(barrier.reached, timeout_s)
+            self._wait(barrier.reached, timeout_s)
+            yield barrier
         finally:
             assert barrier.resume is not None
             barrier.resume.set()
 
     @contextlib.contextmanager
-    def lease_now(self, timeout_s: float = MENU_LEASE_WAIT_S) -> Iterator[bool]:
+    def lease_now(self, timeout_s: float = MENU_LEASE_WAIT_S) -> Iterator[object]:
         """Own the terminal as with ``lease``, but without waiting for what is still queued:
         it follows afterwards, with what is shown meanwhile."""
         barrier = _Barrier(threading.Event())
         self._urgent = barrier
         self._queue.put(_Nudge())
         try:
-            yield self._wait(barrier.reached, timeout_s)
+            self._wait(barrier.reached, timeout_s)
+            yield barrier
         finally:
             assert barrier.resume is not None
             barrier.resume.set()

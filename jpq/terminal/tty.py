@@ -20,6 +20,13 @@ _DEVICE = "jpq.terminal.console" if sys.platform == "win32" else "jpq.terminal.d
 # How often a wait for a key lets others work, and looks whether Ctrl+C was pressed.
 _MEANWHILE_S = 0.02
 
+# What a terminal that knows how puts around a pasted text, and how it is asked to.
+PASTE, PASTE_END = "\x1b[200~", "\x1b[201~"
+_MARK_PASTES, _MARK_NO_PASTES = b"\x1b[?2004h", b"\x1b[?2004l"
+
+# The rest of a special key's sequence follows sooner, even over a slow line.
+_SEQUENCE_S = 0.05
+_BEGUN = r"\x1b(\[[0-?]*[ -/]*)?"
 _KEY = r"(?s)\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\x1b])?|."
 
 
@@ -96,19 +103,20 @@ class Terminal:
         self._line = (self._line + text).rpartition("\n")[2]
         self._device.write(text.encode("utf-8", "replace"))
 
-    def erase_line(self) -> None:
+    def erase_line(self, columns: Optional[int] = None) -> None:
         """Erase the line shown last, however many rows it takes; OSError as ``write``.
 
-        It must hold one column for each character.
+        It is ``columns`` wide, or holds one column for each character.
         """
-        rows_above = max(0, len(self._line) - 1) // max(1, self._device.columns())
+        width = len(self._line) if columns is None else columns
+        rows_above = max(0, width - 1) // max(1, self._device.columns())
         up = f"\x1b[{rows_above}A" if rows_above else ""
         self._device.write(f"\r{up}\x1b[J".encode())
         self._line = ""
 
     def read_line(self) -> Optional[str]:
         """The next line without its end; None at the end of input (Ctrl+D, hang-up)."""
-        with watched(lambda: None, self._show_line_again):
+        with watched(lambda: None, self.show_line_again):
             while "\n" not in self._typed:
                 if not self._read_more():
                     rest, self._typed = self._typed, ""
@@ -122,6 +130,9 @@ class Terminal:
             while not self._typed:
                 if not self._read_more():
                     return None
+            while re.fullmatch(_BEGUN, self._typed) and self._device.wait(_SEQUENCE_S):
+                if not self._read_more():
+                    break
         found = re.match(_KEY, self._typed)
         assert found is not None  # any character matches
         self._typed = self._typed[found.end() :]
@@ -144,6 +155,35 @@ class Terminal:
                 yield
         finally:
             self._reads_keys = False
+
+    @contextlib.contextmanager
+    def marked_pastes(self) -> Iterator[None]:
+        """Until the end of the ``with`` a pasted text is between ``PASTE`` and ``PASTE_END``.
+
+        Only for a terminal that obeys control sequences. Raises OSError when it is gone.
+        """
+
+        def mark_no_more() -> None:
+            with contextlib.suppress(OSError):
+                self._device.write(_MARK_NO_PASTES)
+
+        def mark_again() -> None:
+            with contextlib.suppress(OSError):
+                self._device.write(_MARK_PASTES)
+
+        with watched(mark_no_more, mark_again):
+            self._device.write(_MARK_PASTES)
+            try:
+                yield
+            finally:
+                mark_no_more()
+
+    def follows(self, seconds: float) -> bool:
+        """Whether more has been typed, waiting up to ``seconds`` for it."""
+        try:
+            return bool(self._typed) or self._device.wait(seconds)
+        except OSError:
+            return False
 
     def drop_typed_ahead(self) -> None:
         """Forget what was typed so far: it cannot answer a question not yet shown."""
@@ -176,14 +216,14 @@ class Terminal:
         def take_again() -> None:
             with contextlib.suppress(OSError):
                 self._device.key_mode()
-            self._show_line_again()
+            self.show_line_again()
 
         with watched(put_back, take_again):
             self._device.key_mode()
             yield
 
-    def _show_line_again(self) -> None:
-        """After the shell has written where the line was."""
+    def show_line_again(self) -> None:
+        """After somebody else has written where the line was, such as the shell."""
         with contextlib.suppress(OSError):
             self._device.write(("\r" + self._line).encode("utf-8", "replace"))
 

@@ -1,4 +1,4 @@
-"""From the key to the menu, in every phase; the table of docs/interrupts.md.
+"""From the key to the menu, or to what it does, everywhere; the table of docs/interrupts.md.
 
 ``JPQ_TEST_UPDATE_DOCS=1`` presses fifty times in each phase and writes the table.
 """
@@ -13,9 +13,11 @@ from typing import Dict, List
 
 import pytest
 
+from tests.support.press_rows import ROWS, times_of
 from tests.support.pressing import MARK, SCENES, Stage, press
 from tests.support.ptys import ROOT, Child
 from tests.support.server import Server
+from tests.support.weights import ENGINE_MISSING
 
 PAGE = os.path.join(ROOT, "docs", "interrupts.md")
 BEGIN, END = "<!-- times -->\n", "<!-- /times -->"
@@ -45,6 +47,14 @@ def test_the_menu_is_there_at_once(name: str, tmp_path: Path) -> None:
     assert max(times[name]) < BOUND_S
 
 
+@pytest.mark.parametrize("name", ROWS)
+def test_where_one_press_is_made(name: str, tmp_path: Path) -> None:
+    if name.startswith("`models install`") and ENGINE_MISSING:
+        pytest.skip(ENGINE_MISSING)
+    times[name] = times_of(name, str(tmp_path), PRESSES)
+    assert max(times[name]) < BOUND_S
+
+
 def _go_on(child: Child) -> None:
     del child.output[:]
     child.type(b"c")
@@ -54,7 +64,7 @@ def _go_on(child: Child) -> None:
 def table() -> str:
     """The times as Markdown, in the order of the phases."""
     lines = ["| phase | median | worst of 50 |", "| --- | --- | --- |"]
-    for name in SCENES:
+    for name in (*SCENES, *ROWS):
         taken = times[name]
         lines.append(
             f"| {name} | {statistics.median(taken) * 1000:.1f} ms | {max(taken) * 1000:.1f} ms |"
@@ -72,5 +82,5 @@ def test_the_page_has_a_time_for_every_phase() -> None:
         with open(PAGE, "w", encoding="utf-8") as file:
             file.write(before + BEGIN + table() + END + after)
         return
-    for name in SCENES:
+    for name in (*SCENES, *ROWS):
         assert f"| {name} | " in shown

@@ -170,9 +170,12 @@ class Stage:
 
     def start(self, server: Server, *options: str, terminal: bool = True) -> Child:
         """Ask ``go``."""
+        return Child(self.argv(server, *options), self.environ, self.folder, terminal=terminal)
+
+    def argv(self, server: Server, *options: str) -> List[str]:
+        """What asks ``go``."""
         url = f"providers.custom.base_url={server.url}"
-        argv = jpq("-m", "custom/test", "--set", url, *options, "go")
-        return Child(argv, self.environ, self.folder, terminal=terminal)
+        return jpq("-m", "custom/test", "--set", url, *options, "go")
 
     def let_tools_go(self) -> None:
         with open(os.path.join(self.folder, "go"), "w", encoding="utf-8"):

@@ -3,18 +3,21 @@
 As a program: ``python -m tests.support.signalled POINT SIGNUM ARGUMENTS...``. ``POINT`` is
 ``call:NAME`` or ``return:NAME``, for the first call of a function of jpq of that name or the
 first return from it, or a number that counts all calls and returns. The number of all of them
-is added to the file that JPQ_TEST_POINTS names.
+is added to the file that JPQ_TEST_POINTS names. ``SIGNUM`` 0 holds the main thread there, as a
+slow disk would, and says so on the terminal, until a signal comes from elsewhere.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from types import FrameType
 from typing import Any
 
 from tests.support.ptys import ROOT
 
+HELD = b"It holds."
 _PACKAGE = os.path.join(ROOT, "jpq", "")
 
 
@@ -33,14 +36,27 @@ class Trap:
         self.passed += 1
         if self._point in (str(self.passed), f"{event}:{code.co_name}"):
             self._point = ""
-            os.kill(os.getpid(), self._signum)
+            sys.setprofile(None)
+            if self._signum:
+                os.kill(os.getpid(), self._signum)
+            else:
+                _hold()
+
+
+def _hold() -> None:
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.set_wakeup_fd(wakes)
+    with open("/dev/tty", "wb", buffering=0) as terminal:
+        terminal.write(HELD + b"\r\n")
+    os.read(woken, 1)
+    signal.set_wakeup_fd(-1)
 
 
 def _run(point: str, signum: int, *arguments: str) -> None:
     trap = Trap(point, signum)
 
     def end(code: int, really: Any = os._exit) -> None:
-        sys.setprofile(None)
         with open(os.environ["JPQ_TEST_POINTS"], "a", encoding="utf-8") as file:
             file.write(f"{trap.passed}\n")
         really(code)

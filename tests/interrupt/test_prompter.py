@@ -1,0 +1,62 @@
+"""Prompter: the terminal is shared with a renderer that may rest too late."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, List, Optional
+
+from jpq.interrupt.prompt import Prompter
+from jpq.render.sanitize import sanitize
+from jpq.render.worker import Renderer
+from tests.support.person import Person
+
+WAIT_S = 15.0
+
+
+class BusyView:
+    """A view that is writing something while a question is asked."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.may_end = threading.Event()
+
+    def show(self, event: Any) -> None:
+        self.begun.set()
+        assert self.may_end.wait(WAIT_S)
+
+    def tick(self) -> Optional[float]:
+        return None
+
+    def flush(self) -> List[Any]:
+        return []
+
+    def pause(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_question_is_shown_again_once_the_renderer_rests() -> None:
+    view = BusyView()
+    person = Person(("Go on? ", view.may_end.set), ("\rGo on? ", b"y"))
+    with person, Renderer(view, print) as renderer:
+        renderer.show("something")  # type: ignore[arg-type]
+        assert view.begun.wait(WAIT_S)
+        environ = {"TERM": "xterm"}
+        prompter = Prompter(renderer.lease_now, sanitize, environ, person.open_terminal)
+        with prompter.dialogue(person.act) as dialogue:
+            assert dialogue.choose("Go on?", "yn", "n") == "y"
+        assert person.done
+
+
+def test_where_it_rests_in_time_a_question_is_shown_once() -> None:
+    view = BusyView()
+    view.may_end.set()
+    person = Person(("Go on? ", b"y"))
+    with person, Renderer(view, print) as renderer:
+        prompter = Prompter(renderer.lease, sanitize, {"TERM": "xterm"}, person.open_terminal)
+        with prompter.dialogue(person.act) as dialogue:
+            assert dialogue.choose("Go on?", "yn", "n") == "y"
+        person.act()
+        assert person.seen.count("Go on?") == 1
