@@ -60,6 +60,7 @@ def run(args: argparse.Namespace, env: Environment) -> int:
 def _run(args: argparse.Namespace, env: Environment) -> Tuple[int, Optional[int]]:
     """The exit code, and the signal to end by if that is what ended the turn."""
     started = time.monotonic()
+    query: Optional[Query] = None
     log = RunLog(known_secrets(env.environ, env.paths))
     log.open(env, args.log_file, tell_failure=args.log_file is not None)
     try:
@@ -74,7 +75,7 @@ def _run(args: argparse.Namespace, env: Environment) -> Tuple[int, Optional[int]
             outcome = _answer(query, args, env, log, early)
         _log_ending(log, outcome, time.monotonic() - started)
         _offer_compaction(query, outcome, args, env)
-        _make_title(query, outcome, args, env, log, early.deadline)
+        _make_title(query, outcome, env, log, early.deadline)
     except NoModelError:
         if args.format in ("json", "jsonl"):
             raise
@@ -86,6 +87,8 @@ def _run(args: argparse.Namespace, env: Environment) -> Tuple[int, Optional[int]
         log.failure(error)
         raise
     finally:
+        if query is not None:
+            query.provider.close()
         log.close()
     return outcome.ending.exit_code, outcome.signum
 
@@ -145,7 +148,6 @@ def _answer(
     finally:
         early.turn_is_over()
         query.journal.close()
-        query.provider.close()
         renderer.close(_CLOSE_WAIT_S)
         if query.servers is not None:
             query.servers.close()
@@ -198,7 +200,6 @@ def _offer_compaction(
 def _make_title(
     query: Query,
     outcome: TurnOutcome,
-    args: argparse.Namespace,
     env: Environment,
     log: RunLog,
     deadline: Optional[float],
@@ -208,7 +209,7 @@ def _make_title(
         return
     if outcome.signum is None and env.stdout is not None and env.stdout.isatty():
         module = importlib.import_module("jpq.cli.title_model")  # a setting that few have
-        module.give_title(query, outcome.text, env, log, args.base_url or "", deadline)
+        module.give_title(query, outcome.text, env, log, deadline)
 
 
 def _broken_off(error: Exception, renderer: Renderer) -> TurnOutcome:

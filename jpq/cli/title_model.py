@@ -6,21 +6,21 @@ changes how the run ends; the title is then how the question begins.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
 import threading
 import time
-from typing import Any, Optional
+from typing import Any, Iterator, Optional, Tuple
 
 from jpq.cli.environment import Environment
 from jpq.cli.log import LoggedProvider, RunLog
-from jpq.cli.progress import StderrProgress
 from jpq.cli.query_setup import Query
 from jpq.config.load import Config
 from jpq.conversation.thread import USER, Message, Thread, ThreadText
 from jpq.events.parts import INTERRUPTED, Finished, MessageDelta, Part
-from jpq.provider.base import Exchange, ModelRef, ProviderRequest
+from jpq.provider.base import ModelRef, Provider, ProviderRequest
 from jpq.provider.registry import parse_model
 from jpq.render.sanitize import sanitize
 from jpq.session import open_provider
@@ -41,79 +41,79 @@ Answer with the title alone.
 {answer}
 </answer>"""
 _MARKS = "#*_`\"'\u201c\u201d\u00ab\u00bb "
-_END = object()
 
 
-class Titler:
-    """Makes the title of one conversation. Main thread; ``stop`` is for a signal handler."""
+class TitleRequest:
+    """A title that a model is making. Main thread; ``stop`` is for a signal handler, too."""
 
-    def __init__(self, config: Config, model: ModelRef, env: Environment, log: RunLog) -> None:
-        self._config = config
-        self._model = model
-        self._env = env
+    def __init__(
+        self, provider: Provider, model: ModelRef, question: str, answer: str, log: RunLog
+    ) -> None:
         self._log = log
-        # The text, None for none, or _END when a signal came.
-        self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        text = _ASK.format(question=question[:_QUESTION], answer=answer[:_ANSWER])
+        thread = Thread("", (Message(USER, (ThreadText(text),)),))
+        request = ProviderRequest(model=model.model, thread=thread)
+        self._exchange = LoggedProvider(provider, log).exchange(request)
+        self._reader = threading.Thread(target=self._receive, name="title", daemon=True)
+        self._reader.start()
 
     def stop(self) -> None:
         """Do without a title, at once."""
-        self._said.put(_END)
+        self._said.put("")
 
-    def title(self, question: str, answer: str, wait_s: float, base_url: str) -> str:
-        """The title, or "" where none came within ``wait_s`` seconds. Raises JpqError."""
-        model = self._chosen_model()
-        if model is None:
-            return ""
-        env, config = self._env, self._config
-        base_url = base_url if model == self._model else ""
-        learn_key = self._log.secrets.add
-        provider = open_provider(model, config, env.paths, env.environ, learn_key, base_url)
-        logged = LoggedProvider(provider, self._log)
-        text = _ASK.format(question=question[:_QUESTION], answer=answer[:_ANSWER])
-        thread = Thread("", (Message(USER, (ThreadText(text),)),))
-        try:
-            logged.prepare(model.model, StderrProgress(env, quiet=True))
-            exchange = logged.exchange(ProviderRequest(model=model.model, thread=thread))
-            return self._read(exchange, wait_s)
-        finally:
-            logged.close()
-
-    def _chosen_model(self) -> Optional[ModelRef]:
-        name = self._config["conversation.title_model"]
-        if name is None:
-            return self._model
-        model = parse_model(name, self._config.table("aliases"))
-        if model.provider == "local" and model != self._model:
-            return None  # it may have to be fetched or loaded, which takes longer than we have
-        return model
-
-    def _read(self, exchange: Exchange, wait_s: float) -> str:
-        reader = threading.Thread(target=self._receive, args=(exchange,), name="title", daemon=True)
-        reader.start()
+    def end(self, wait_s: float) -> str:
+        """The title, or "" where none comes within ``wait_s`` seconds. Nothing goes on then."""
         try:
             said = self._said.get(timeout=wait_s)
         except queue.Empty:
             self._log.info("no title came within %.1f s", wait_s)
-            said = None
-        exchange.abort()
-        reader.join(_ABORT_S)
-        return clean(said) if isinstance(said, str) else ""
+            said = ""
+        self._exchange.abort()
+        self._reader.join(_ABORT_S)
+        return clean(said)
 
-    def _receive(self, exchange: Exchange) -> None:
-        """Reader thread: hand over what the model says, once."""
-        said: Optional[str] = ""
+    @property
+    def is_over(self) -> bool:
+        """Whether ``end`` would not wait."""
+        return not self._said.empty()
+
+    def _receive(self) -> None:
+        """Reader thread: hand over what the model says, once; "" for half a title, and none."""
+        said = ""
         try:
-            for event in exchange.events():
+            for event in self._exchange.events():
                 if isinstance(event, Part) and isinstance(event.payload, MessageDelta):
-                    said = f"{said}{event.payload.text}"
+                    said += event.payload.text
                     if len(said) > _TOO_LONG:
                         break
                 elif isinstance(event, Finished) and event.reason == INTERRUPTED:
-                    said = None  # half a title is none
+                    said = ""
         except Exception as error:
-            said = None
+            said = ""
             self._log.failure(error)
         self._said.put(said)
+
+
+@contextlib.contextmanager
+def title_provider(
+    config: Config, model: ModelRef, provider: Provider, env: Environment, log: RunLog
+) -> Iterator[Tuple[ModelRef, Provider]]:
+    """Who makes titles: the ``model`` that answers, from its ``provider``, or another one.
+
+    Raises JpqError.
+    """
+    name = config["conversation.title_model"]
+    other = model if name is None else parse_model(name, config.table("aliases"))
+    # An embedded one may have to be fetched or loaded, which takes longer than a title may.
+    if other == model or other.provider == "local":
+        yield model, provider
+        return
+    opened = open_provider(other, config, env.paths, env.environ, log.secrets.add)
+    try:
+        yield other, opened
+    finally:
+        opened.close()
 
 
 def clean(text: str) -> str:
@@ -129,12 +129,7 @@ def clean(text: str) -> str:
 
 
 def give_title(
-    query: Query,
-    answer: str,
-    env: Environment,
-    log: RunLog,
-    base_url: str,
-    deadline: Optional[float],
+    query: Query, answer: str, env: Environment, log: RunLog, deadline: Optional[float]
 ) -> None:
     """Have a model name the conversation of ``query``, whose first turn is over. Main thread.
 
@@ -148,13 +143,14 @@ def give_title(
         left_s = min(left_s, deadline - time.monotonic())
     if journal.id is None or len(turns) != 1 or left_s <= 0:
         return
-    titler = Titler(query.config, query.model, env, log)
+    asked: Any = turns[0].entries[0].event  # turns begin with the question
     previous = signal.getsignal(signal.SIGINT)
-    if previous is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, lambda signum, frame: titler.stop())
     try:
-        asked: Any = turns[0].entries[0].event  # turns begin with the question
-        title = titler.title(asked.content, answer, left_s, base_url)
+        with title_provider(query.config, query.model, query.provider, env, log) as (by, provider):
+            request = TitleRequest(provider, by, asked.content, answer, log)
+            if previous is not signal.SIG_IGN:
+                signal.signal(signal.SIGINT, lambda signum, frame: request.stop())
+            title = request.end(left_s)
         if title:
             _keep(title, journal.id, journal.metadata.get("title"), env)
     except Exception as error:
