@@ -269,6 +269,21 @@ def test_a_wrong_key_ends_it_and_no_line_counts_as_answered(tmp_path: Any) -> No
     assert [each["line"] for each in records(out)] == [1]
 
 
+def test_an_outage_ends_it(tmp_path: Any) -> None:
+    out = tmp_path / "out.jsonl"
+    batch = written(tmp_path, *["q"] * 60)
+    with Server(answer("A"), error("503 Service Unavailable", b"{}")) as server:
+        command = [*served(server), "--retries", "0", "--batch", batch, "-j", "2"]
+        ran = jpq(*command, "--output", str(out))
+        assert 20 <= len(server.seen) <= 24
+    assert ran.code == 75 and any("HTTP 503" in line for line in ran.told)
+    found = records(out)
+    assert 20 <= len(found) <= 24 and {each["exit_code"] for each in found} <= {0, 69, 75}
+    with Server(answer("B")) as server:
+        assert jpq(*served(server), "--batch", batch, "--output", str(out), "--retry").code == 0
+    assert {each["line"] for each in records(out)} == set(range(1, 61))
+
+
 def test_the_time_of_all_lines_together_is_limited(tmp_path: Any) -> None:
     never = threading.Event()
     stalls = [*reply(delta("hal"))[:-1], Pause(never)]
@@ -310,6 +325,17 @@ def test_the_log_has_each_line_where_it_is_asked_for(model: List[str], tmp_path:
     text = log.read_text()
     assert "line 1: complete, 0" in text and "line 2: error, 1" in text
     assert "secret words" not in text
+
+
+def test_answers_go_into_no_file_of_questions_but_into_devices(
+    model: List[str], tmp_path: Any
+) -> None:
+    batch = written(tmp_path, "x")
+    jpq(*model, "--batch", batch, "--output", batch).failed_with(2, "file of questions")
+    assert (tmp_path / "in.jsonl").read_text() == '"x"\n'
+    ran = jpq(*model, "-q", "--batch", batch, "--output", "/dev/stdout")
+    assert (ran.code, len(records(ran))) == (0, 1)
+    assert jpq(*model, "-q", "--batch", batch, "--output", "/dev/null").code == 0
 
 
 def test_nothing_to_do_is_done(model: List[str], tmp_path: Any) -> None:

@@ -22,7 +22,7 @@ from jpq.cli.progress import StderrProgress
 from jpq.cli.query_options import chosen_settings
 from jpq.cli.query_setup import begin_servers, load_settings, teller
 from jpq.cli.query_tools import offered_toolset
-from jpq.errors import BadInputError, ExitCode, WriteError
+from jpq.errors import BadInputError, ExitCode, UsageError, WriteError
 from jpq.events.turn import Result
 from jpq.interrupt.signals import end_by_signal
 from jpq.provider.registry import parse_model
@@ -143,7 +143,10 @@ class _Batch:
         if args.output in (None, "-"):
             descriptor = os.open(os.devnull, os.O_WRONLY) if env.stdout is None else 1
             return stream_sink(descriptor)
-        path = os.path.join(env.cwd, os.path.expanduser(args.output))
+        path = _path(args.output, env)
+        asked = _path(args.batch, env)
+        if os.path.exists(path) and os.path.exists(asked) and os.path.samefile(path, asked):
+            raise UsageError("--output names the file of questions; name another one.", where=path)
         return open_sink(path, args.retry, tell)
 
     def _count(self) -> Optional[int]:

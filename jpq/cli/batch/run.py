@@ -26,8 +26,10 @@ from jpq.turn.inbox import Inbox, StopAsked
 
 # So many answers for each worker wait, in order, for one that takes longer.
 _AHEAD = 16
-# No line can be answered any more after one of these.
+# No line can be answered any more after one of these, and none probably after many of those.
 _FATAL = ("auth", "quota")
+_OUT_OF_REACH = ("unreachable", "reset", "rate_limited", "overloaded", "server")
+_MANY = 20
 _JOIN_S = 2.0
 _TICK_S = 0.1
 
@@ -116,6 +118,7 @@ class BatchRun:
         self._at_end = False
         self._read_error: Optional[BaseException] = None
         self._left_out = 0  # lines that were begun and have no answer
+        self._lost = 0  # lines in a row, as they ended, that the provider did not take
         self._stopping = threading.Event()
         self._first_failure = sink.answered.first_failure()
 
@@ -196,8 +199,10 @@ class BatchRun:
 
     def _done(self, done: _Done) -> None:
         result = done.result
-        gives_up = result.error is not None and result.error.kind in _FATAL
-        if gives_up:
+        kind = "" if result.error is None else result.error.kind
+        self._lost = self._lost + 1 if kind in _OUT_OF_REACH else 0
+        gives_up = kind in _FATAL
+        if gives_up or self._lost >= max(_MANY, 2 * self._plan.jobs):
             self._give_up(result)
         if gives_up or result.status == ending.INTERRUPTED or result.exit_code == ExitCode.TIMEOUT:
             self._order.remove(done.line.number)

@@ -107,6 +107,8 @@ def open_sink(path: str, again: bool, tell: Callable[[str], None]) -> Sink:
     Raises OutputBusyError, WriteError.
     """
     try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            return Sink(os.open(path, os.O_WRONLY), path, None)  # a device or a named pipe
         descriptor = _open_locked(path)
         try:
             sink = _scanned(descriptor, path, again, tell)
