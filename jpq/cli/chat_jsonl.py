@@ -6,6 +6,7 @@ stdin ─▶ reader ─▶ main ─▶ a session's thread ─▶ writer ─▶ s
 from __future__ import annotations
 
 import argparse
+import gc
 import threading
 from typing import Any, BinaryIO, Callable, Dict, Optional, Tuple
 
@@ -26,7 +27,9 @@ from jpq.cli.chat_jsonl_output import LineWriter, OutputFailed
 from jpq.cli.chat_jsonl_session import ChatSession
 from jpq.cli.chat_jsonl_setup import SessionOptions
 from jpq.cli.environment import Environment
+from jpq.cli.failure import tell_error
 from jpq.cli.log import RunLog, known_secrets
+from jpq.errors import JpqError
 from jpq.interrupt.signals import Interrupt, SignalRouter, end_by_signal
 from jpq.named import NamedTuple
 from jpq.turn.ending import of_display
@@ -52,6 +55,7 @@ class _Ended(NamedTuple):
 def run(args: argparse.Namespace, env: Environment) -> int:
     """Talk until stdin ends and all is answered; the exit code. Ends the process by the signal
     that ended it. Raises JpqError for options that cannot be used."""
+    gc.enable()  # unlike a command, a chat lives for long
     options = SessionOptions(args, env)
     inbox = Inbox()
     log = RunLog(known_secrets(env.environ, env.paths))
@@ -61,6 +65,8 @@ def run(args: argparse.Namespace, env: Environment) -> int:
             talk = JsonChat(options, inbox, LineWriter(env.stdout, inbox.post), log)
             talk.begin(env.stdin, " ".join(args.words), args.attach)
             code, signum = talk.serve()
+        if talk.error is not None:
+            tell_error(env, talk.error)
     finally:
         log.close()
     if signum is not None:
@@ -81,6 +87,7 @@ class JsonChat:
         self._sessions: Dict[str, ChatSession] = {}
         self._ending: Dict[ChatSession, None] = {}  # closed, but not at their end yet
         self._openings: Dict[str, Open] = {}
+        self.error: Optional[JpqError] = None  # what the person is to be told
         self._code = 0
         self._signum: Optional[int] = None
 
@@ -119,7 +126,8 @@ class JsonChat:
         if isinstance(item, Interrupt):
             self._signum = item.signum
         elif isinstance(item, OutputFailed):
-            self._code = of_display(item.error).exit_code
+            ending = of_display(item.error)
+            self._code, self.error = ending.exit_code, ending.error
         for session in (*self._sessions.values(), *self._ending):
             session.stop()
         return False

@@ -21,6 +21,7 @@ from tests.support.programs import (
     jpq,
     model_at,
     script,
+    shell,
 )
 from tests.support.server import FINISH, Pause, Server, answer, delta, reply
 
@@ -403,3 +404,34 @@ def test_a_reader_that_does_not_read_keeps_no_answer_from_being_saved() -> None:
             assert not deadline.wait(0.05)
         chat.process.send_signal(signal.SIGTERM)
         assert chat.process.wait(WAIT_S) == -signal.SIGTERM
+
+
+def test_a_full_disk_ends_it_with_a_word() -> None:
+    with Server(answer("Hello")) as server, open("/dev/full", "wb") as full:
+        ran = jpq("chat", "--format", "jsonl", *model_at(server), "hi", stdout=full)
+    ran.failed_with(74, "could not be written to stdout")
+    assert len(conversations()) == 1
+
+
+@pytest.mark.parametrize("redirection", ["<&-", "</dev/null"])
+def test_without_a_line_there_is_nothing_to_do(redirection: str) -> None:
+    ran = shell(f"jpq chat --format jsonl -m custom/test {redirection}")
+    assert (ran.code, ran.out, ran.err) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", ">/dev/null"])
+def test_a_channel_that_is_closed_keeps_nothing_from_being_answered(redirection: str) -> None:
+    with Server(answer("Hello")) as server:
+        said = """echo '{"type": "user", "text": "hi"}'"""
+        ran = shell(f'{said} | jpq chat --format jsonl "$@" {redirection}', *model_at(server))
+    assert (ran.code, ran.err) == (0, b"")
+    (folder,) = conversations()
+    assert [e.get("message") for e in entries(folder) if e["type"] == "chat_response"] == ["Hello"]
+
+
+def test_a_last_line_without_its_end_counts() -> None:
+    with Server(answer("Hello")) as server:
+        said = b'\xff\xfe\n{"type": "user", "text": "hi"}'
+        ran = jpq("chat", "--format", "jsonl", *model_at(server), stdin=said)
+    assert ran.events[-1]["text"] == "Hello"
+    assert [e["kind"] for e in ran.events if e["type"] == "error"] == ["bad_line"]
