@@ -23,7 +23,7 @@ from jpq.config.load import Config
 from jpq.config.paths import Paths
 from jpq.conversation.event import Draft
 from jpq.conversation.thread import Thread, ThreadToolResult, build_thread
-from jpq.events.turn import ConversationOpened, Result, TurnEvent
+from jpq.events.turn import ConversationOpened
 from jpq.events.usage import Usage
 from jpq.interrupt.signals import Interrupt, SignalRouter
 from jpq.named import NamedTuple
@@ -160,7 +160,9 @@ def run_turn(
         finally:
             for each in rounds:
                 each.close()
-        for event in _closing_events(outcome, setup):
+        prices = price_table(setup.config.table("prices"))
+        cost = cost_of(outcome.usage, setup.model.provider, outcome.model, prices)
+        for event in outcome.closing(cost):
             renderer.show(event)
         return _shown(outcome, inbox, renderer)
 
@@ -282,19 +284,3 @@ def _shown(outcome: TurnOutcome, inbox: Inbox, renderer: Display) -> TurnOutcome
                     renderer.show(event)
             item = inbox.take_ready()
     return outcome
-
-
-def _closing_events(outcome: TurnOutcome, setup: TurnSetup) -> Sequence[TurnEvent]:
-    error = outcome.ending.told
-    prices = price_table(setup.config.table("prices"))
-    result = Result(
-        status=outcome.ending.status,
-        text=outcome.text,
-        finish_reason=outcome.finish_reason,
-        usage=outcome.usage,
-        cost=cost_of(outcome.usage, setup.model.provider, outcome.model, prices),
-        exit_code=outcome.ending.exit_code,
-        error=error,
-        extra=outcome.extra,
-    )
-    return (result,) if error is None else (error, result)
