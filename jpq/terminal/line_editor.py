@@ -55,7 +55,7 @@ def open_line_editor(environ: Mapping[str, str]) -> LineEditor:
         # Readline must not be loaded where it is of no use, and is missing in some Pythons.
         module = importlib.import_module(name)
     except ImportError as error:
-        if error.name != "readline":
+        if error.name not in ("readline", "termios"):  # Windows may have the one only
             raise
         module = importlib.import_module("jpq.terminal.plain_editor")
     editor: LineEditor = module.open_editor(device, smart)
@@ -75,6 +75,7 @@ def write_all(device: Device, text: str) -> None:
                 continue
 
 
+_STDIN = 0
 # A terminal takes so much at once or nothing of it, once it has room for anything.
 _PIECE = 256
 
@@ -86,7 +87,15 @@ def _open_device() -> Device:
         if sys.platform == "win32":
             raise
         # A terminal that is not the controlling one, as in a container's shell.
-        path = os.ttyname(0)
-        fd = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-        device: Device = importlib.import_module("jpq.terminal.device").PosixDevice(fd)
+        device: Device = importlib.import_module("jpq.terminal.device").PosixDevice(
+            own_descriptor()
+        )
         return device
+
+
+def own_descriptor() -> int:
+    """A new descriptor of stdin's terminal, to read and to write. OSError without one."""
+    try:
+        return os.open(os.ttyname(_STDIN), os.O_RDWR | getattr(os, "O_NOCTTY", 0))
+    except OSError:
+        return os.dup(_STDIN)  # a name that leads nowhere here; most can be written, too

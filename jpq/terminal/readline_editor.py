@@ -14,7 +14,7 @@ import sys
 import termios
 from typing import Any, Iterator, List, Optional, Sequence
 
-from jpq.terminal.line_editor import Complete, write_all
+from jpq.terminal.line_editor import Complete, own_descriptor, write_all
 from jpq.terminal.modes import watched
 from jpq.terminal.tty import Device
 
@@ -111,7 +111,10 @@ def open_editor(device: Device, smart: bool) -> Any:
 def _stdout_on_terminal() -> Iterator[None]:
     """Let descriptor 1 be stdin's terminal: elsewhere Python does without readline, and the
     prompt must not go into the answers."""
-    terminal = os.open(os.ttyname(_STDIN), os.O_RDWR | os.O_NOCTTY)
+    if os.isatty(_STDOUT):
+        yield
+        return
+    terminal = own_descriptor()
     kept = os.dup(_STDOUT)
     try:
         os.dup2(terminal, _STDOUT)

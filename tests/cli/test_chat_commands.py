@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Sequence
 import pytest
 
 from jpq.cli.chat.commands import COMMANDS
+from tests.mcp.test_mcp_cmd import configure
 from tests.support.chatting import Desk, leave, press, say
 from tests.support.person import editor
 from tests.support.pressing import SLOW, calls
@@ -297,3 +298,30 @@ def test_a_long_conversation_is_offered_to_be_made_shorter() -> None:
     told = ran.err.decode()
     assert "make it shorter with: /compact\n" in told
     assert "That would save nothing" in told
+
+
+def test_mcp_servers_start_once_and_a_dead_one_is_told_once() -> None:
+    dead = '[mcp.dead]\ncommand = ["/bin/false"]'
+    configure(f'{dead}\n[tools."x/echo"]\nrun = "unattended"')
+    calling = reply(*calls(("x_echo", '{"text": "hello"}')), DONE)
+    with Server(calling, answer("One."), calling, answer("Two.")) as server:
+        lines = ["first", "/tools", "/model custom/other", "/tools x/echo", "second"]
+        ran = talk(server, *lines)
+        wrong = talk(server, "first", options=["-t", "nothing"])
+    told = ran.err.decode()
+    assert ran.text == "One.\n\nTwo.\n"
+    assert told.count("The MCP server dead is not used") == 1
+    assert "  [x] x/echo" in told
+    results = [seen.json["messages"][-1] for seen in (server.seen[1], server.seen[3])]
+    assert all("hello" in str(result["content"]) for result in results)
+    assert "'nothing'" in wrong.err.decode() and wrong.code == 2 and len(server.seen) == 4
+
+
+def test_an_mcp_server_that_was_not_needed_at_first_starts_for_its_tools() -> None:
+    configure()
+    with Server(answer("One.")) as server:
+        lines = ["/tools x/echo", "first", "/tools y/echo"]
+        ran = talk(server, *lines, options=["-t", "read_file"])
+    assert "  [x] x/echo" in ran.err.decode() and "There is no tool 'y/echo'." in ran.err.decode()
+    (tool,) = server.seen[0].json["tools"]
+    assert tool["function"]["name"] == "x_echo"

@@ -44,6 +44,7 @@ class Answerers:
         self._args, self._env, self._log, self._asks = args, env, log, asks
         self._first_provider = ""
         self._servers: Any = None
+        self.still_starting = False  # MCP servers whose tools are not offered yet
 
     def first(
         self, chosen: Mapping[str, Any], own: Mapping[str, Any], tell: Callable[[str], None]
@@ -59,14 +60,23 @@ class Answerers:
         provider = self._open_provider(model, config)
         try:
             self._servers = begin_servers(self._args, self._env, config, self._asks)
-            tools = self._server_tools(provider, model, config)
-            toolset = offered_toolset(self._args, config, self._env.cwd, tools)
+            self.still_starting = self._servers is not None
+            known = not self.still_starting
+            toolset = offered_toolset(self._args, config, self._env.cwd, known=known)
             get_ready(self._args, self._env, provider, model)
         except BaseException:
             provider.close()
             self.close()
             raise
-        return Answering(chosen, self._args.set, own, config, model, provider, toolset, tools)
+        return Answering(chosen, self._args.set, own, config, model, provider, toolset, {})
+
+    def started(self, now: Answering) -> Answering:
+        """``now`` with the tools of the MCP servers, which start while somebody types. Waits
+        for them. Raises JpqError."""
+        tools = self._server_tools(now.provider, now.model, now.config)
+        toolset = offered_toolset(self._args, now.config, self._env.cwd, tools)
+        self.still_starting = False
+        return now._replace(toolset=toolset, server_tools=tools)
 
     def next(self, now: Answering, changes: Mapping[str, Any], own: Mapping[str, Any]) -> Answering:
         """What answers with ``changes``; ``now`` stays as it is. Raises JpqError."""
@@ -83,8 +93,11 @@ class Answerers:
         try:
             if is_new:
                 get_ready(args, self._env, provider, model)
+            if self._servers is None:  # nothing that was offered needed any
+                self._servers = begin_servers(args, self._env, config, self._asks)
             tools = self._server_tools(provider, model, config)
             toolset = offered_toolset(args, config, self._env.cwd, tools)
+            self.still_starting = False
         except BaseException:
             if is_new:
                 provider.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 from typing import List
@@ -10,7 +11,6 @@ from jpq.cli.chat.past import last_counting, question_of, text_of, without
 from jpq.cli.chat.place import Ask, Done, Place, no_words
 from jpq.conversation.event import ChatRequest
 from jpq.errors import BadInputError, UsageError
-from jpq.terminal.editor import edit_text, editor_command
 
 _LAST = "last"
 _OFF = "off"
@@ -52,13 +52,14 @@ def edit(place: Place, words: str) -> Done:
 def _edited(place: Place, text: str) -> str:
     if not place.voice.is_heard:
         raise UsageError("There is no terminal for an editor here.")
-    command = editor_command(place.chat.env.environ)
+    editor = importlib.import_module("jpq.terminal.editor")  # it starts programs
+    command = editor.editor_command(place.chat.env.environ)
     if command is None:
         raise UsageError(
             "There is no editor: VISUAL and EDITOR are not set.",
             hint='Several lines go between lines of three quotes: """',
         )
-    edited = edit_text(text and text + "\n", ".md", command).rstrip("\n")
+    edited: str = editor.edit_text(text and text + "\n", ".md", command).rstrip("\n")
     if not edited.strip():
         raise BadInputError("The message is empty, so nothing was sent.")
     return edited

@@ -10,9 +10,7 @@ import sys
 from typing import Iterator, Optional, Tuple
 
 from jpq import __version__
-from jpq.cli.chat.completion import Completion
 from jpq.cli.chat.greeting import greet, say_goodbye
-from jpq.cli.chat.history import History
 from jpq.cli.chat.messages import PipedMessages, TypedMessages
 from jpq.cli.chat.place import Place
 from jpq.cli.chat.signals import PromptSignals
@@ -25,7 +23,6 @@ from jpq.cli.log import RunLog, known_secrets
 from jpq.cli.query_cmd import open_view
 from jpq.cli.query_setup import NoModelError
 from jpq.interrupt.signals import SignalRouter, end_by_signal
-from jpq.provider.discover import ways_on
 from jpq.store.workspace import workspace_of
 from jpq.terminal.caps import ChannelFacts, find_caps
 from jpq.terminal.line_editor import LineEditor, open_line_editor
@@ -49,7 +46,8 @@ def run(args: argparse.Namespace, env: Environment) -> int:
             log.info("jpq %s talks with %s", __version__, chat.model)
             signum, code = _talk(chat, editor, router)
     except NoModelError:
-        for line in ways_on(env.environ):
+        discover = importlib.import_module("jpq.provider.discover")  # of no use to a chat
+        for line in discover.ways_on(env.environ):
             env.tell(line)
         return int(NoModelError.exit_code)
     except BaseException as error:
@@ -91,7 +89,7 @@ def _talk(chat: Chat, editor: Optional[LineEditor], router: SignalRouter) -> End
     view = open_view(
         args, env, chat.config, lambda *call: chat.answering.toolset.title(*call), chat=True
     )
-    turns = Turns(chat, view, router)
+    turns = Turns(chat, view, router, signals)
     place = Place(chat, voice, messages.remember, signals.command)
     talk = Talk(place, messages, turns)
     outcome: Optional[TurnOutcome] = None
@@ -117,8 +115,11 @@ def _messages(
 ) -> Messages:
     if editor is None:
         return PipedMessages(chat.env.stdin)
-    editor.complete_with(Completion(chat))
+    # Of no use where nobody types.
+    completion = importlib.import_module("jpq.cli.chat.completion")
+    editor.complete_with(completion.Completion(chat))
     history = None
     if not chat.args.ephemeral:
-        history = History(chat.env.paths.state, workspace_of(chat.env.cwd))
+        module = importlib.import_module("jpq.cli.chat.history")
+        history = module.History(chat.env.paths.state, workspace_of(chat.env.cwd))
     return TypedMessages(editor, voice, signals, history)

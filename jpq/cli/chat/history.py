@@ -24,6 +24,7 @@ class History:
 
     def __init__(self, state: str, workspace: str) -> None:
         name = hashlib.sha256(workspace.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        self._newest = ""
         self.path = os.path.join(state, "chat-history", f"{name}.jsonl")
 
     def load(self) -> List[str]:
@@ -40,8 +41,9 @@ class History:
 
     def add(self, text: str) -> None:
         """Append ``text``."""
-        if not text.strip() or len(text) > _LONGEST:
+        if not text.strip() or text == self._newest or len(text) > _LONGEST:
             return
+        self._newest = text
         try:
             make_folder(os.path.dirname(self.path))
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND

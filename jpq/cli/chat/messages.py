@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO, Callable, Optional
+from typing import TYPE_CHECKING, BinaryIO, Optional
 
-from jpq.cli.chat.history import History
 from jpq.cli.chat.message import Composer
 from jpq.cli.chat.signals import Pressed, PromptSignals
 from jpq.cli.chat.voice import Voice
 from jpq.terminal.line_editor import LineEditor
+
+if TYPE_CHECKING:
+    from jpq.cli.chat.history import History
 
 _HOW_TO_LEAVE = "Ctrl+D leaves the chat."
 _CLEARED = "The line is cleared. Ctrl+D leaves the chat."
@@ -90,6 +92,3 @@ class TypedMessages:
 
 def _decoded(line: bytes) -> str:
     return line.decode("utf-8", "replace").rstrip("\r\n")
-
-
-Messages = Callable[[], Optional[str]]

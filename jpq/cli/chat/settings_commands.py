@@ -41,12 +41,16 @@ def tools(place: Place, words: str) -> Done:
     chat, voice = place.chat, place.voice
     if words:
         wanted = [] if words == _OFF else words.replace(",", " ").split()
-        idle = offered_names(chat.config, wanted, chat.answering.server_tools)[1]
+        with place.interruptible():
+            answering = chat.answering_with({"active_tools": wanted})
+        idle = offered_names(answering.config, wanted, answering.server_tools)[1]
         if idle:
             raise UsageError(
                 f"There is no tool {idle[0]!r}.", hint="/tools lists those that there are."
             )
-        _choose(place, {"active_tools": wanted})
+        chat.use(answering)
+    with place.interruptible():
+        chat.settle()
     offered = chat.answering.toolset.tools
     configured = chat.config.table("tools")
     names = [name for name, table in configured.items() if is_configured(table)]

@@ -31,15 +31,18 @@ class PromptSignals:
         self._editor = editor
         self._armed = False  # what clears up behind a press is not interrupted by another
         self._in_command = False
+        self._early: Optional[Interrupt] = None  # came behind the prompt and before the turn
 
     @contextlib.contextmanager
     def prompt(self) -> Iterator[None]:
         """Until the end of the ``with`` a press raises Pressed, while a line is waited for."""
+        self._router.escalation.reset()
         self._armed = True
         try:
             yield
         finally:
             self._armed = False
+            self._early = None
 
     @contextlib.contextmanager
     def command(self) -> Iterator[None]:
@@ -50,13 +53,19 @@ class PromptSignals:
         finally:
             self._armed = self._in_command = False
 
+    def take_early(self) -> Optional[Interrupt]:
+        """A press that came since the message was typed: the turn deals with it."""
+        early, self._early = self._early, None
+        return early
+
     def notify(self, interrupt: Interrupt) -> Any:
         """For the router; called inside the signal handler."""
         if not is_key(interrupt.signum) or interrupt.press >= END:
             return False
-        self._router.escalation.reset()
         waits = self._editor is not None and self._editor.waits
         if self._armed and (waits or self._in_command):
             self._armed = False
+            self._router.escalation.reset()
             raise Pressed(self._editor.typed() if waits and self._editor else None)
-        return None  # between a turn and the prompt there is nothing to clear
+        self._early = interrupt
+        return None

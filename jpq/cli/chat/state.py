@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 from typing import Any, Callable, List, Mapping, Optional, Sequence
 
-from jpq.cli.attach import STDIN, gather_attachments
 from jpq.cli.chat.answering import Answerers, Answering
 from jpq.cli.environment import Environment
 from jpq.cli.log import RunLog
@@ -19,6 +19,8 @@ from jpq.errors import UsageError
 from jpq.provider.base import ModelRef
 from jpq.store.journal import Journal
 from jpq.store.library import Library
+
+_STDIN = "-"
 
 
 class Chat:
@@ -68,8 +70,10 @@ class Chat:
     def question(self, text: str) -> List[Draft]:
         """What is added to the conversation to ask ``text``, with what is attached."""
         draft = Draft(ChatRequest(text), as_metadata(self.attached) if self.attached else {})
+        self.unsaid = [draft]  # whatever goes wrong from here on
+        drafts = self.asking([draft], text)
         self.attached = []
-        return self.asking([draft], text)
+        return drafts
 
     def asking(self, drafts: Sequence[Draft], title: str = "") -> List[Draft]:
         """``drafts`` behind what has changed of the settings. Opens a new conversation, which is
@@ -85,14 +89,18 @@ class Chat:
 
     def read(self, sources: Sequence[str], tell: Callable[[str], None]) -> List[Attachment]:
         """What ``sources`` hold, to be attached. Raises JpqError."""
-        if STDIN in sources:
+        if not sources:
+            return []
+        if _STDIN in sources:
             raise UsageError(
                 "stdin has the messages of a chat, so it cannot be attached.",
                 hint="Attach a file: -a FILE, or /attach FILE in the chat.",
             )
-        if not sources:
-            return []
-        return gather_attachments(sources, self.env, self.config, self.model, tell, show=True)
+        module = importlib.import_module("jpq.cli.attach")  # few chats attach anything
+        attached: List[Attachment] = module.gather_attachments(
+            sources, self.env, self.config, self.model, tell, show=True
+        )
+        return attached
 
     def answering_with(self, changes: Mapping[str, Any]) -> Answering:
         """What would answer with other settings. Raises JpqError."""
@@ -103,6 +111,11 @@ class Chat:
         if answering.provider is not self.answering.provider:
             self.answering.provider.close()
         self.answering = answering
+
+    def settle(self) -> None:
+        """Wait for what was begun and is needed by a question. Raises JpqError."""
+        if self._answerers.still_starting:
+            self.use(self._answerers.started(self.answering))
 
     def refresh(self) -> None:
         """Take into account what a turn has decided, such as "always this tool"."""

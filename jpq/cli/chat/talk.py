@@ -6,6 +6,7 @@ import functools
 from typing import List, Optional, Protocol
 
 from jpq.cli.chat.commands import run_line
+from jpq.cli.chat.naming import Naming
 from jpq.cli.chat.place import Ask, Leave, Place
 from jpq.cli.chat.signals import Pressed
 from jpq.cli.chat.turns import Turns
@@ -36,6 +37,7 @@ class Talk:
         self._chat, self._voice = place.chat, place.voice
         self._messages = messages
         self._turns = turns
+        self._naming = Naming(place.chat)
         self.exit_code = 0  # of the last turn that failed
 
     def run(self, first: str) -> Optional[TurnOutcome]:
@@ -45,6 +47,7 @@ class Talk:
             with self._turns.renderer.lease():
                 drafts = self._next(first)
             if drafts is None:
+                self._naming.end()
                 return None
             first = ""
             outcome = self._turns.run(drafts)
@@ -65,6 +68,11 @@ class Talk:
                 return None
             try:
                 done = run_line(self._place, text)
+                if isinstance(done, Ask):
+                    self._chat.unsaid = _without_settings(done.drafts)
+                    with self._place.interruptible():
+                        self._chat.settle()
+                    return done.drafts
             except Exception as error:
                 self._chat.log.failure(error)
                 self._voice.tell_error(as_error(error))
@@ -74,8 +82,6 @@ class Talk:
                 done = None
             if isinstance(done, Leave):
                 return None
-            if isinstance(done, Ask):
-                return done.drafts
             text = None
 
     def _ends(self, outcome: TurnOutcome) -> bool:
@@ -92,6 +98,7 @@ class Talk:
             with self._turns.renderer.lease():
                 self._voice.tell_error(error)
         self._offer_compaction(outcome)
+        self._naming.after(outcome)
 
     def _offer_compaction(self, outcome: TurnOutcome) -> None:
         chat = self._chat
@@ -115,5 +122,9 @@ def _taken_back(drafts: List[Draft], journal: Optional[Journal]) -> List[Draft]:
     """What was asked, if the person had it discarded with its turn."""
     entries = () if journal is None else journal.stream.entries
     kept = {id(entry.event) for entry in entries}
-    asked = [draft for draft in drafts if not isinstance(draft.event, ConfigDelta)]
+    asked = _without_settings(drafts)
     return [] if any(id(draft.event) in kept for draft in asked) else asked
+
+
+def _without_settings(drafts: List[Draft]) -> List[Draft]:
+    return [draft for draft in drafts if not isinstance(draft.event, ConfigDelta)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, List, Optional
 
+from jpq.cli.chat.signals import PromptSignals
 from jpq.cli.chat.state import Chat
 from jpq.cli.chat.wording import as_in_chat
 from jpq.cli.failure import as_error, tell_traceback
@@ -28,9 +29,12 @@ _CLOSE_WAIT_S = 0.2
 class Turns:
     """Owns the renderer. Main thread."""
 
-    def __init__(self, chat: Chat, view: View, router: SignalRouter) -> None:
+    def __init__(
+        self, chat: Chat, view: View, router: SignalRouter, signals: PromptSignals
+    ) -> None:
         self._chat = chat
         self._router = router
+        self._signals = signals
         self._inbox = Inbox()
         self._broken: Optional[BaseException] = None  # why stdout takes nothing any more
         self.renderer = _ChatRenderer(chat.log, view, self._post)
@@ -43,9 +47,13 @@ class Turns:
         if self._broken is not None:
             return _nothing(of_display(self._broken))
         try:
-            return self._logged(
-                run_turn(self._setup(), requests, self._inbox, self.renderer, self._router)
-            )
+            with self._router.scope(self._inbox.post):
+                early = self._signals.take_early()
+                if early is not None:
+                    self._inbox.post(early)
+                return self._logged(
+                    run_turn(self._setup(), requests, self._inbox, self.renderer, self._router)
+                )
         except Exception as error:
             chat.log.failure(error)
             ending = of_error(as_error(error))
