@@ -28,20 +28,23 @@ class Composer:
         """The message that ``line`` ends, or None where it goes on."""
         if not self.is_open and line.lstrip().startswith(QUOTES):
             self._quoted = True
-            line = line.lstrip()[len(QUOTES) :]
+            return self._add_quoted(line.lstrip()[len(QUOTES) :], is_edge=True)
         if self._quoted:
-            if not line.rstrip().endswith(QUOTES):
-                # Nothing behind the opening quotes is no line of the text.
-                self._lines.extend([line] if line.strip() or self._lines else [])
-                return None
-            line = line.rstrip()[: -len(QUOTES)]
-            self._lines.extend([line] if line.strip() else [])
-            return self.end()
+            return self._add_quoted(line, is_edge=False)
         if "\n" not in line and _goes_on(line):
             self._lines.append(line[:-1])
             return None
         self._lines.append(line)
         return self.end()
+
+    def _add_quoted(self, line: str, is_edge: bool) -> Optional[str]:
+        """As ``feed``. What is blank beside the quotes (``is_edge``) is no line of the text."""
+        ends = line.rstrip().endswith(QUOTES)
+        if ends:
+            line = line.rstrip()[: -len(QUOTES)]
+        if line.strip() or not (ends or is_edge):
+            self._lines.append(line)
+        return self.end() if ends else None
 
     def end(self) -> str:
         """The message so far, whether it was ended or not; the next line begins a new one."""
