@@ -25,7 +25,7 @@ class Stopwatch:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # guards what follows
         self._since = clock()
         self._paused_at: Optional[float] = None
         self._pauses = 0  # several questions may be open at once
