@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -238,6 +239,45 @@ def test_a_batch_that_is_stopped_goes_on_later(signum: int, tmp_path: Any) -> No
         assert jpq(*command).code == 0
         assert len(server.seen) == 3
     assert [each["line"] for each in records(out)] == [1, 2, 3, 4, 5]
+
+
+def test_as_many_lines_as_wanted_are_asked_at_a_time(tmp_path: Any) -> None:
+    asked = [threading.Event() for _ in range(5)]
+    go_on = threading.Event()
+    scripts = [[head(), Tell(each), Pause(go_on), *answer("Hi")[1:]] for each in asked]
+    out = str(tmp_path / "out.jsonl")
+    with Server(*scripts) as server:
+        command = [*JPQ, *served(server), "-q", "--output", out]
+        command += ["--batch", written(tmp_path, *["q"] * 5), "-j", "5"]
+        with subprocess.Popen(command, env=environment(), cwd=ROOT) as process:
+            assert all(each.wait(WAIT_S) for each in asked)
+            go_on.set()
+            assert process.wait(WAIT_S) == 0
+    assert [each["line"] for each in records(tmp_path / "out.jsonl")] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("how", [[], ["--unordered"]], ids=["ordered", "unordered"])
+def test_kills_at_any_moment_lose_and_repeat_nothing(
+    how: List[str], model: List[str], tmp_path: Any
+) -> None:
+    texts = [f"question {n}" + " slow" * (n % 50 == 49) for n in range(300)]
+    out = tmp_path / "out.jsonl"
+    out.touch()
+    command = [*JPQ, *model, *how, "-q", "--batch", written(tmp_path, *texts), "-j", "6"]
+    command += ["--output", str(out)]
+    for enough in (3_000, 17_000, 30_001, 44_444):
+        with subprocess.Popen(command, env=environment(), cwd=ROOT) as process:
+            while out.stat().st_size < enough:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(0.005)
+                    break  # it was quicker than the kill
+            process.kill()
+        whole = out.read_bytes().rpartition(b"\n")[0].splitlines()
+        assert all(json.loads(line)["exit_code"] == 0 for line in whole)
+    assert jpq(*command[len(JPQ) :]).code == 0
+    numbers = [each["line"] for each in records(out)]
+    assert sorted(numbers) == list(range(1, 301))
+    assert how or numbers == sorted(numbers)
 
 
 def test_a_reader_that_goes_away_ends_it_silently(model: List[str], tmp_path: Any) -> None:
