@@ -44,13 +44,14 @@ class Naming:
         title = self._request.end(0.0)
         self._request = None
         self._opened.close()
-        journal = self._journal
-        if title and journal is self._chat.journal and journal is not None:
-            if journal.metadata.get("title") == self._before:
-                try:
-                    journal.set_title(title)
-                except Exception as error:
-                    self._chat.log.failure(error)
+        journal = self._chat.journal
+        if journal is None or journal is not self._journal or not title:
+            return
+        if journal.metadata.get("title") == self._before:
+            try:
+                journal.set_title(title)
+            except Exception as error:
+                self._chat.log.failure(error)
 
     def _is_wanted(self, outcome: TurnOutcome) -> bool:
         chat, journal = self._chat, self._chat.journal
