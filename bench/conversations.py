@@ -20,6 +20,7 @@ ENTRIES = 100_000
 SHORT = 1_000
 CONVERSATIONS = 10_000
 _NEEDLE = "xylophone"
+_PATTERN = "xylo.*e"
 _WORDS = "The quick brown fox jumps over the lazy dog. "
 
 # As the program itself does, these run without the garbage collector.
@@ -113,14 +114,14 @@ def _many(environ: Dict[str, str], count: int) -> List[Row]:
     programs = [
         Program("ls", [*jpq, "ls"]),
         Program("word", [*jpq, "grep", _NEEDLE]),
-        Program("regex", [*jpq, "grep", "xylo.*e"]),
+        Program("regex", [*jpq, "grep", _PATTERN]),
         Program("last", _python(_LAST, store)),
         Program("read", _python(_READ, store)),
         Program("names", _python(_NAMES, store)),
     ]
-    searcher = _searcher(store)
-    if searcher is not None:
-        programs.append(searcher)
+    name = _searcher()
+    if name:
+        programs += [_search(name, _NEEDLE, store), _search(name, _PATTERN, store)]
     last = Library(store).create({"workspace": "/w"})
     last.commit([Draft(ChatRequest("the last one"))])
     last.close()
@@ -132,9 +133,11 @@ def _many(environ: Dict[str, str], count: int) -> List[Row]:
         _beside("conversation grep REGEX", "regex", "read", "a plain read", seconds, 8),
         _beside("finding what -c goes on with", "last", "names", "listing names", seconds, 6),
     ]
-    if searcher is not None:
-        name = searcher.name
-        rows.append(_beside("conversation grep WORD", "word", name, name, seconds, None))
+    if name:
+        called = {"rg": "ripgrep"}.get(name, name)
+        for what, ours, searched in (("WORD", "word", _NEEDLE), ("REGEX", "regex", _PATTERN)):
+            other = f"{name} {searched}"
+            rows.append(_beside(f"conversation grep {what}", ours, other, called, seconds, None))
     shutil.rmtree(store)
     return rows
 
@@ -196,13 +199,16 @@ def _append_ms(environ: Dict[str, str], store: str, id: str) -> float:
     return median([float(json.loads(output)) for output in outputs]) * 1000
 
 
-def _searcher(store: str) -> Optional[Program]:
-    for name, options in (("rg", ["-c"]), ("grep", ["-rc"])):
-        path = shutil.which(name)
-        if path is not None:
-            command = f'"{path}" {" ".join(options)} {_NEEDLE} "{store}" > /dev/null; true'
-            return Program(name, ["/bin/sh", "-c", command])
-    return None
+def _searcher() -> str:
+    """The program that people would search files with, as far as it is installed."""
+    return next((name for name in ("rg", "grep") if shutil.which(name)), "")
+
+
+def _search(name: str, pattern: str, store: str) -> Program:
+    """It, counting the lines of all files that match."""
+    options = "-c" if name == "rg" else "-rc"
+    command = f'{name} {options} "{pattern}" "{store}" > /dev/null; true'
+    return Program(f"{name} {pattern}", ["/bin/sh", "-c", command])
 
 
 def _python(code: str, *arguments: str) -> List[str]:
