@@ -147,7 +147,8 @@ ROWS: Tuple[Row, ...] = (
     Row("tools.*.command", STRINGS, None,
         help='What to run, as argv, never a shell line; `"{name}"` is one argument.'),
     Row("tools.*.function", STRING, None,
-        help="Python tools: the function, `module:name` or `file.py:name`."),
+        help="Python tools: the function, `module:name`, `file.py:name` or the name of an entry "
+             "point."),
     Row("tools.*.parameters", TABLE, None,
         help="Its arguments: a table each, or a JSON Schema."),
     Row("tools.*.strict", BOOLEAN, False,

@@ -1,4 +1,5 @@
-"""Python tools: a function of an installed module, or of a file (docs/tools-kinds.md).
+"""Python tools: a function of an installed module or package, or of a file
+(docs/tools-kinds.md).
 
 It runs in jpq's own process, on a worker thread. One that does not return is left behind.
 """
@@ -29,6 +30,8 @@ from jpq.tools.limits import capped
 from jpq.tools.printed import printing_to
 from jpq.tools.python_schema import arguments_of, describe_function
 
+ENTRY_POINTS = "jpq.tools"  # the group in which installed packages name their functions
+
 
 class ToolContext(NamedTuple):
     """What a function may know of its call: it is given to the parameter annotated with this.
@@ -44,7 +47,7 @@ class ToolContext(NamedTuple):
 
 
 class PythonTool(Tool):
-    """Calls ``function``, which is ``module:name`` or ``path/to/file.py:name``."""
+    """Calls ``function``: ``module:name``, ``path/to/file.py:name``, or an entry point's name."""
 
     def __init__(self, spec: ToolSpec, cwd: str) -> None:
         super().__init__(spec, cwd)
@@ -94,21 +97,23 @@ def result_text(value: Any, printed: str = "") -> str:
 
 def load_function(reference: str, cwd: str, where: str) -> Callable[..., Any]:
     """The function that ``reference`` names. Raises ConfigError."""
-    module_name, _, attribute = reference.rpartition(":")
-    if not module_name or not attribute:
+    module_name, colon, attribute = reference.rpartition(":")
+    if not attribute or bool(colon) != bool(module_name):
         raise ConfigError(
             "A Python tool needs a function.",
             where=where,
-            hint='Write it as function = "module:name" or "path/to/file.py:name".',
+            hint='Write it as function = "module:name" or "path/to/file.py:name", or as the name '
+            f"that an installed package gives it in its entry points for {ENTRY_POINTS}.",
         )
     try:
-        if module_name.endswith(".py"):
-            module = _load_file(os.path.join(cwd, os.path.expanduser(module_name)))
+        if not colon:
+            found: Any = _entry_point(reference, where).load()
         else:
-            module = importlib.import_module(module_name)
-        found: Any = module
-        for part in attribute.split("."):
-            found = getattr(found, part)
+            found = _module(module_name, cwd)
+            for part in attribute.split("."):
+                found = getattr(found, part)
+    except ConfigError:
+        raise
     except Exception as error:  # whatever the person's own code raises while it is loaded
         raise ConfigError(
             f"The function {reference!r} cannot be loaded: {type(error).__name__}: {error}",
@@ -119,6 +124,38 @@ def load_function(reference: str, cwd: str, where: str) -> Callable[..., Any]:
         raise ConfigError(f"{reference!r} is not a function.", where=where)
     function: Callable[..., Any] = found
     return function
+
+
+def _module(name: str, cwd: str) -> Any:
+    if name.endswith(".py"):
+        return _load_file(os.path.join(cwd, os.path.expanduser(name)))
+    return importlib.import_module(name)
+
+
+def _entry_point(name: str, where: str) -> Any:
+    """What installed packages call ``name`` in the group ``jpq.tools``. Raises ConfigError."""
+    # It reads what every installed package says of itself, which other tools need not pay for.
+    points: Any = importlib.import_module("importlib.metadata").entry_points()
+    if hasattr(points, "select"):
+        group = list(points.select(group=ENTRY_POINTS))
+    else:  # Python 3.8 and 3.9
+        group = list(points.get(ENTRY_POINTS, ()))
+    found = {point.value: point for point in group if point.name == name}
+    if len(found) == 1:
+        return found.popitem()[1]
+    if found:
+        raise ConfigError(
+            f"More than one installed package has a tool function {name!r}.",
+            where=where,
+            hint=f"Choose one of them: {', '.join(sorted(found))}",
+        )
+    names = ", ".join(sorted({point.name for point in group})) or "none"
+    raise ConfigError(
+        f"No installed package has a tool function {name!r}.",
+        where=where,
+        hint=f"The entry points for {ENTRY_POINTS} are: {names}. "
+        'A function elsewhere is "module:name" or "path/to/file.py:name".',
+    )
 
 
 def _load_file(path: str) -> Any:

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import typing
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import pytest
@@ -14,7 +15,7 @@ from jpq.errors import ConfigError
 from jpq.interrupt.cancel import CancelToken
 from jpq.tools.arguments import ArgumentCheck
 from jpq.tools.definition import Invocation, Question, ToolOutput, ToolSpec
-from jpq.tools.python_function import PythonTool, ToolContext, result_text
+from jpq.tools.python_function import PythonTool, ToolContext, load_function, result_text
 from jpq.tools.python_schema import describe_function, read_docstring
 
 WAIT_S = 10.0
@@ -215,11 +216,38 @@ def test_a_function_of_a_module() -> None:
     assert call(tool, p="/a/b").content == "b"
 
 
+def package(folder: Path, name: str, declared: str) -> None:
+    """A package as it is once it is installed in ``folder``."""
+    about = folder / f"{name}-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[jpq.tools]\n{declared}\n")
+    (folder / f"{name}.py").write_text("def double(n: int) -> int:\n    return 2 * n\n")
+
+
+def test_a_function_that_an_installed_package_declares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package(tmp_path / "one", "numbers_of_one", "double = numbers_of_one:double")
+    monkeypatch.syspath_prepend(str(tmp_path / "one"))
+    tool = PythonTool(ToolSpec("twice", "python", settings={"function": "double"}), "/")
+    assert call(tool, n=4).content == "8"
+    with pytest.raises(ConfigError) as caught:
+        load_function("treble", "/", "tools.x.function")
+    assert "jpq.tools are: double." in caught.value.hint
+    package(tmp_path / "two", "numbers_of_two", "double = numbers_of_two:double")
+    monkeypatch.syspath_prepend(str(tmp_path / "two"))
+    with pytest.raises(ConfigError, match="More than one") as caught:
+        load_function("double", "/", "tools.x.function")
+    assert "numbers_of_one:double, numbers_of_two:double" in caught.value.hint
+
+
 @pytest.mark.parametrize(
     "reference,words",
     [
         ("", "needs a function"),
-        ("no_colon", "needs a function"),
+        ("no_colon", "No installed package has a tool function 'no_colon'"),
+        (":no_module", "needs a function"),
         ("no_such_module_anywhere:f", "No module named"),
         ("os.path:nothing", "no attribute"),
         ("os:sep", "is not a function"),
