@@ -11,6 +11,7 @@ from typing import Dict, Iterable, Iterator, Mapping
 from jpq.conversation.thread import Thread, ThreadBlock, ThreadToolCall, ThreadToolResult
 from jpq.events.parts import Part, StreamEvent, ToolCallRequest, ToolCallStarted
 from jpq.provider.base import Exchange, Progress, Provider, ProviderRequest
+from jpq.provider.media_or_words import MediaOrWords
 from jpq.provider.wire_names import valid_name
 
 _LONGEST = 64
@@ -44,6 +45,7 @@ class RenamedTools:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
+        self._exchanges = MediaOrWords(provider)
 
     def prepare(self, model: str, progress: Progress) -> None:
         """As the provider does."""
@@ -62,7 +64,7 @@ class RenamedTools:
             tool_choice=names.get(request.tool_choice or "", request.tool_choice),
         )
         own = {wire: name for name, wire in names.items()}
-        return _RenamedExchange(self._provider.exchange(renamed), own)
+        return _RenamedExchange(self._exchanges.exchange(renamed), own)
 
 
 class _RenamedExchange:

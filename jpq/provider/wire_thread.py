@@ -118,7 +118,7 @@ class _Rule:
         if isinstance(block, (ThreadImage, ThreadDocument)) and not _is_one(block, self._kinds):
             return (ThreadText(_note(block)),)
         if isinstance(block, ThreadToolResult) and block.attached:
-            return (self._result(block),)
+            return (_with_only(block, self._kinds_in_results),)
         if isinstance(block, ThreadOpaque) and self._is_of_another_api(block.data.get("type")):
             return ()
         if isinstance(block, ThreadToolCall) and not self._unreadable.isdisjoint(block.opaque):
@@ -131,12 +131,27 @@ class _Rule:
             return False
         return any(re.fullmatch(types, type) for types in self._other_types)
 
-    def _result(self, result: ThreadToolResult) -> ThreadToolResult:
-        """``result`` with what may be in results; the rest is named in its text."""
-        taken = tuple(b for b in result.attached if _is_one(b, self._kinds_in_results))
-        notes = [_note(block) for block in result.attached if block not in taken]
-        content = "\n".join([result.content, *notes])
-        return result._replace(content=content, attached=taken)
+
+def results_in_words(thread: Thread) -> Thread:
+    """``thread`` with what tools gave beside their text named in that."""
+    messages = tuple(
+        message._replace(
+            blocks=tuple(
+                _with_only(block, ()) if isinstance(block, ThreadToolResult) else block
+                for block in message.blocks
+            )
+        )
+        for message in thread.messages
+    )
+    return thread._replace(messages=messages)
+
+
+def _with_only(result: ThreadToolResult, kinds: Sequence[str]) -> ThreadToolResult:
+    """``result`` with these kinds of what is beside its text; the rest is named in it."""
+    taken = tuple(block for block in result.attached if _is_one(block, kinds))
+    notes = [_note(block) for block in result.attached if block not in taken]
+    content = "\n".join([result.content, *notes])
+    return result._replace(content=content, attached=taken)
 
 
 def _is_one(block: Union[ThreadImage, ThreadDocument], kinds: Sequence[str]) -> bool:

@@ -16,7 +16,7 @@ from tests.mcp.test_mcp_stdio import SERVER, gone
 from tests.support import ptys
 from tests.support.pressing import MARK, PRESS
 from tests.support.programs import conversations, entries, jpq, model_at, script
-from tests.support.server import DONE, Server, answer, reply
+from tests.support.server import DONE, Server, answer, error, reply
 
 QUESTION = b"[x] result mode [?] "
 CALL = 'tool_calls = [{ name = "x/%s", arguments = { text = "from the server" } }]'
@@ -147,6 +147,19 @@ def test_a_model_is_given_the_picture_of_a_result() -> None:
         assert picture["image_url"]["url"] == f"data:image/png;base64,{PICTURE}"
     stored = [e for e in entries(conversations()[0]) if e["type"] == "tool_call_response"]
     assert stored[0]["metadata"]["attachments"][0]["content"] == PICTURE
+
+
+def test_a_model_that_does_not_see_is_told_in_words() -> None:
+    configure('run = "unattended"')
+    wanted = {"index": 0, "id": "c1", "function": {"name": "x_picture", "arguments": "{}"}}
+    choice = {"index": 0, "delta": {"tool_calls": [wanted]}, "finish_reason": "tool_calls"}
+    blind = error("400 Bad Request", b'{"error": {"message": "this model reads text only"}}')
+    with Server(reply({"choices": [choice]}, DONE), blind, answer("A dot.")) as server:
+        ran = jpq(*model_at(server), "what is it?")
+        assert (ran.code, ran.text) == (0, "A dot.\n")
+        last = server.seen[2].json["messages"][-1]
+    assert last["role"] == "tool"
+    assert "(image-1.png was attached here; this model cannot be sent it.)" in last["content"]
 
 
 def test_a_tool_that_a_server_adds_is_offered_in_the_same_turn(tmp_path: Any) -> None:
