@@ -108,6 +108,11 @@ class SmallDisk:
             file.write(bytes((state.f_bavail - pages) * state.f_bsize))
         assert os.statvfs(self.folder).f_bavail == pages
 
+    def allow_writing(self, allowed: bool) -> None:
+        """Make the file system read-only, or what it was."""
+        state = "rw" if allowed else "ro"
+        subprocess.run(["mount", "-o", f"remount,{state}", self.folder], check=True)
+
     def free(self) -> None:
         """Make room again."""
         os.remove(self._filler)
@@ -168,3 +173,23 @@ def test_a_new_conversation_on_a_file_system_without_room(small_disk: SmallDisk)
     assert full.process.returncode == ExitCode.CUT
     assert full.errors.decode().count("No space left on device") == 1
     assert place.library.ids() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs")
+def test_a_file_system_that_is_read_only(small_disk: SmallDisk) -> None:
+    """An old conversation is read and answered, a new one as well, and both say what is lost."""
+    place = Place(small_disk.folder)
+    with Server(answer("Old."), streamed(*PIECES), answer("Alone."), answer("New.")) as server:
+        assert place.ask(server, "first").process.returncode == 0
+        old = place.lines()
+        small_disk.allow_writing(False)
+        for arguments, shown in ((("-c", "second"), "".join(PIECES)), (("alone",), "Alone.\n")):
+            kept = place.ask(server, *arguments)
+            assert kept.output.decode() == shown
+            assert kept.process.returncode == ExitCode.CUT
+            assert kept.errors.decode().count("Read-only file system") == 1
+        assert "Old." in place.shown()
+        small_disk.allow_writing(True)
+        assert place.lines() == old
+        after = place.ask(server, "-c", "third")
+        assert (after.process.returncode, after.output) == (0, b"New.\n")
