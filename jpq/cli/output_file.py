@@ -58,37 +58,36 @@ class OutputFile:
         """Nothing waits here."""
 
     def keep(self) -> None:
-        """Put what was written in the place of the file. Raises WriteError."""
+        """Put what was written in the place of the file. Raises WriteError; it can be discarded
+        then."""
+        if not self._temporary:
+            return
         try:
-            if self._temporary:
-                if self._mode is not None:
-                    os.chmod(self._temporary, stat.S_IMODE(self._mode))
-                os.fsync(self._descriptor)
-            os.close(self._descriptor)
-            if self._temporary:
-                os.replace(self._temporary, self._target)
-                sync_folder(os.path.dirname(self._target))
+            if self._mode is not None:
+                os.chmod(self._temporary, stat.S_IMODE(self._mode))
+            os.fsync(self._descriptor)
+            self.close()  # where files that are open cannot be renamed
+            os.replace(self._temporary, self._target)
+            sync_folder(os.path.dirname(self._target))
         except OSError as error:
-            self._remove()
             raise self._failed(error) from error
 
     def discard(self) -> bytes:
-        """Leave the file as it was; what was written instead, unless that is gone already."""
-        if not self._temporary:
-            os.close(self._descriptor)
+        """Leave the file as it was; what was written, unless it has gone its way already."""
+        self.close()
+        try:
+            with open(self._temporary, "rb") as file:
+                written = file.read()
+            os.remove(self._temporary)
+        except OSError:  # there is none
             return b""
-        with open(self._descriptor, "rb") as file:
-            file.seek(0)
-            written = file.read()
-        self._remove()
         return written
 
-    def _remove(self) -> None:
-        if self._temporary:
-            try:
-                os.remove(self._temporary)
-            except OSError:
-                pass  # it is gone, and nothing of ours is left
+    def close(self) -> None:
+        """Write no more."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     def _failed(self, error: Exception) -> WriteError:
         reason = getattr(error, "strerror", None) or error
@@ -107,14 +106,17 @@ def into_file(
         return body()
     file = OutputFile(os.path.join(env.cwd, os.path.expanduser(path)))
     stdout, env.stdout = env.stdout, file  # type: ignore[assignment]
-    code = int(ExitCode.FAILURE)
+    kept = False
     try:
         code, signum = body()
+        if code == ExitCode.OK:
+            file.keep()
+            kept = True
         return code, signum
     finally:
         env.stdout = stdout
-        if code == ExitCode.OK:
-            file.keep()
+        if kept:
+            file.close()
         else:
             env.out(file.discard().decode("utf-8", "replace"))
 

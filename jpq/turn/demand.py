@@ -64,9 +64,9 @@ class SchemaDemand:
     def judge(self, drafts: Drafts, entries: Sequence[Entry]) -> Drafts:
         self.text = _whole(drafts, entries)
         parsed, self._complaint = _parsed(self.text, self._check)
+        self._value = None if self._complaint is not None else parsed
         if self._complaint is not None:
             return _marked(drafts, {"mismatch": self._complaint})
-        self._value = parsed
         taken_back = [Draft(Overlay(entry.event_id, None)) for entry in _cut_pieces(entries)]
         return [*taken_back, *_in_place_of_text(drafts, parsed)]
 

@@ -49,7 +49,7 @@ def totals(answered: int, *failures: str, skipped: int = 0) -> Totals:
 
 def watching(err: Any, total: Optional[int], clock: Clock, quiet: bool = False) -> Watching:
     env = Environment({"TERM": "xterm"}, "/", None, None, err)
-    return Watching(env, total, quiet, clock)
+    return Watching(env, total, quiet, clock=clock)
 
 
 def lines(err: io.BytesIO) -> List[str]:
@@ -81,6 +81,17 @@ def test_a_terminal_gets_one_line_that_is_rewritten() -> None:
     assert drawn.count("\r[") == 2 and "2 of 4" not in drawn
     assert f"\r[{'#' * 18}{'-' * 6}] 3 of 4, 1 failed, 1.0 a second, 1 s left" in drawn
     assert drawn.endswith(" \rjpq: Stopping.\n")
+
+
+def test_a_terminal_with_the_answers_on_it_gets_lines_that_stay() -> None:
+    err, clock = Terminal(), Clock()
+    env = Environment({"TERM": "xterm"}, "/", None, None, err)
+    shows = Watching(env, 4, False, moves=False, clock=clock)
+    clock.now += 1
+    shows.show(totals(1))
+    clock.now += 30
+    shows.show(totals(2))
+    assert err.getvalue().startswith(b"jpq: 2 of 4") and b"\r" not in err.getvalue()
 
 
 def test_what_has_no_known_end() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import stat
 import sys
 import threading
-from typing import Any, List
+from typing import Any, List, Tuple
 
 import pytest
 
+from jpq.cli.environment import Environment
+from jpq.cli.output_file import into_file
+from jpq.errors import WriteError
 from tests.support.programs import jpq, model_at, script, signalled
 from tests.support.server import FINISH, Pause, Server, delta, reply
 
@@ -92,6 +96,26 @@ def test_a_folder_that_is_not_there_is_told_before_anything_is_sent(tmp_path: An
         ran = jpq(*model_at(server), "--output", f"{tmp_path}/no/out", "hi")
         assert not server.seen
     ran.failed_with(74, "--output", "No such file", "no/out")
+
+
+def test_what_cannot_be_put_in_its_place_is_printed(
+    model: List[str], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = io.BytesIO()
+    env = Environment(os.environ, str(tmp_path), None, out, None)
+
+    def no_space(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    def body() -> Tuple[int, None]:
+        assert env.stdout is not None
+        env.stdout.write(b"The answer.\n")
+        return 0, None
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(WriteError, match="No space"):
+        into_file("out", env, body)
+    assert out.getvalue() == b"The answer.\n" and left(tmp_path) == []
 
 
 def test_what_is_no_file_is_written_as_it_is(model: List[str], tmp_path: Any) -> None:

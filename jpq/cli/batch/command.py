@@ -102,7 +102,8 @@ class _Batch:
 
     def _answer(self, file: BinaryIO, answering: Answering) -> Tuple[int, Optional[int]]:
         args, env = self._args, self._env
-        watching = Watching(env, self._count(), args.quiet)
+        on_terminal = args.output in (None, "-") and env.stdout is not None and env.stdout.isatty()
+        watching = Watching(env, self._count(), args.quiet, moves=not on_terminal)
         sink = self._sink(watching.tell)
         answering.deadline = self._early.deadline
         plan = Plan(

@@ -62,13 +62,23 @@ class Answered:
 
 
 class Sink:
-    """Takes whole lines. Main thread. Raises OSError where they cannot be written."""
+    """Takes whole lines, after those that are ``answered``. Main thread.
 
-    def __init__(self, descriptor: int, path: str, offset: Optional[int]) -> None:
+    ``end`` is where the file ends; None for a stream. Raises OSError where a line cannot be
+    written.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        path: str,
+        end: Optional[int] = None,
+        answered: Optional[Answered] = None,
+    ) -> None:
         self.path = path
-        self.answered = Answered()
+        self.answered = answered or Answered()
         self._descriptor = descriptor
-        self._end = offset  # of the file; None for a stream
+        self._end = end
 
     def write(self, line: bytes) -> None:
         """Write ``line`` whole, or take back what was written of it."""
@@ -97,7 +107,7 @@ class Sink:
 
 def stream_sink(descriptor: int) -> Sink:
     """A sink for stdout."""
-    return Sink(descriptor, "stdout", None)
+    return Sink(descriptor, "stdout")
 
 
 def open_sink(path: str, again: bool, tell: Callable[[str], None]) -> Sink:
@@ -108,7 +118,7 @@ def open_sink(path: str, again: bool, tell: Callable[[str], None]) -> Sink:
     """
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            return Sink(os.open(path, os.O_WRONLY), path, None)  # a device or a named pipe
+            return Sink(os.open(path, os.O_WRONLY), path)  # a device or a named pipe
         descriptor = _open_locked(path)
         try:
             sink = _scanned(descriptor, path, again, tell)
@@ -144,7 +154,7 @@ def _open_locked(path: str) -> int:
 
 
 def _scanned(descriptor: int, path: str, again: bool, tell: Callable[[str], None]) -> Sink:
-    sink = Sink(descriptor, path, 0)
+    answered = Answered()
     failed = 0
     end = 0
     for data in _lines(descriptor):
@@ -158,18 +168,17 @@ def _scanned(descriptor: int, path: str, again: bool, tell: Callable[[str], None
             code = record["exit_code"]
             failed += code != 0
             if code == 0 or not again:
-                sink.answered.add(record["line"], code, record.get("id"))
+                answered.add(record["line"], code, record.get("id"))
     os.ftruncate(descriptor, end)
     os.lseek(descriptor, end, os.SEEK_SET)
-    sink._end = end
     if failed and again:
-        return _without_failures(descriptor, sink)
-    return sink
+        return _without_failures(descriptor, path, answered)
+    return Sink(descriptor, path, end, answered)
 
 
-def _without_failures(descriptor: int, old: Sink) -> Sink:
+def _without_failures(descriptor: int, path: str, answered: Answered) -> Sink:
     """The same file without the answers that failed, in one step."""
-    target = os.path.realpath(old.path)
+    target = os.path.realpath(path)
     temporary = os.path.join(
         os.path.dirname(target), f".{os.path.basename(target)}.{os.getpid()}.tmp"
     )
@@ -177,8 +186,7 @@ def _without_failures(descriptor: int, old: Sink) -> Sink:
     fresh = os.open(temporary, flags, os.fstat(descriptor).st_mode & 0o777)
     try:
         lock_now(fresh)
-        sink = Sink(fresh, old.path, 0)
-        sink.answered = old.answered
+        sink = Sink(fresh, path, 0, answered)
         for data in _lines(descriptor):
             record = _record(data)
             if record is None or record["exit_code"] == 0:

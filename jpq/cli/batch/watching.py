@@ -18,17 +18,22 @@ _LONGEST_BAR = 79
 
 
 class Watching:
-    """Shows the totals of a batch of ``total`` lines (None: nobody knows). Main thread."""
+    """Shows the totals of a batch of ``total`` lines (None: nobody knows). Main thread.
+
+    Without ``moves`` no line is rewritten: what the terminal shows besides would be torn.
+    """
 
     def __init__(
         self,
         env: Environment,
         total: Optional[int],
         quiet: bool,
+        moves: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         facts = observe(env.stderr, getattr(sys.stderr, "encoding", None))
-        self._rewrites = find_caps(env.environ, facts, facts).stderr.rewrite and not quiet
+        self._rewrites = find_caps(env.environ, facts, facts).stderr.rewrite
+        self._rewrites = self._rewrites and moves and not quiet
         self._env = env
         self._total = total
         self._quiet = quiet
