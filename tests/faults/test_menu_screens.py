@@ -1,0 +1,280 @@
+"""Each menu as a person sees it: captures of a real terminal, which docs/menus.md shows whole.
+
+``JPQ_TEST_UPDATE_DOCS=1`` writes the page.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence
+
+import pytest
+
+from tests.support.pressing import Stage, calls, events, reasoning, rest, wait_until
+from tests.support.ptys import ROOT, WAIT_S
+from tests.support.server import DONE, Pause, Server, Step, answer, delta, error, reply
+
+PAGE = os.path.join(ROOT, "docs", "menus.md")
+UPDATES = bool(os.environ.get("JPQ_TEST_UPDATE_DOCS"))
+COLUMNS, ROWS = 90, 30
+PRESS, ENTER = "C-c", "Enter"
+SETTINGS = """
+[tools.build]
+description = "Builds the program"
+command = ["sh", "-c", 'echo x >> runs; echo 12 of 80; while [ ! -e go ]; do sleep 0.02; done']
+parameters.target = { type = "string", required = true }
+display = { title = "Build {target}" }
+run = "unattended"
+
+[tools.publish]
+description = "Publishes the program"
+command = ["echo", "published"]
+run = "ask"
+
+[tools.deaf]
+description = "Does not listen"
+command = ["sh", "-c", "trap '' TERM; echo x >> runs; while [ ! -e go ]; do sleep 0.02; done"]
+run = "unattended"
+"""
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux draws the screens")
+
+
+class Screen(NamedTuple):
+    """What is typed and waited for, in turn: keys of tmux, and texts in parentheses."""
+
+    title: str
+    script: Callable[[Stage], Sequence[Step]]
+    steps: Sequence[str]
+    environ: Dict[str, str] = {}
+    at: str = "0"  # where the signal comes by itself; see tests/support/signalled.py
+    passes: bool = False  # whether it shows only for a moment
+
+
+def _half(stage: Stage) -> List[Step]:
+    text = "Sunlight is made of all colours, and the air\\nscatters the blue ones most"
+    return [*events(delta(text.replace("\\n", "\n"))), Pause(stage.end), *rest(delta("."))]
+
+
+def _thinking(stage: Stage) -> List[Step]:
+    return [*events(reasoning("The person asks about scattering.")), Pause(stage.end)]
+
+
+def _building(stage: Stage) -> List[Step]:
+    named = [("build", '{"target": "app"}'), ("build", '{"target": "docs"}')]
+    return reply(*calls(*named), DONE)
+
+
+def _calling(name: str) -> Callable[[Stage], List[Step]]:
+    return lambda stage: reply(*calls((name, "{}")), DONE)
+
+
+def _busy(stage: Stage) -> List[Step]:
+    return error("503 Busy", b"{}", "application/json", "Retry-After: 40")
+
+
+def _nothing(stage: Stage) -> List[Step]:
+    return [Pause(stage.end)]
+
+
+STREAMS, TOOLS = "([a]bort and discard  [?])", "([s]top and save  [?])"
+SCREENS = (
+    Screen("While the answer arrives", _half, ("(most)", PRESS, STREAMS)),
+    Screen("Before its first word", _nothing, ("(Waiting)", PRESS, STREAMS)),
+    Screen("While the model reasons", _thinking, ("(scattering.)", PRESS, STREAMS)),
+    Screen("What the keys mean", _half, ("(most)", PRESS, STREAMS, "?", "(Ctrl+C again)", STREAMS)),
+    Screen(
+        "*Reply*",
+        _half,
+        ("(most)", PRESS, STREAMS, "r", "(Your reply)", "In one sentence, please", "(please)"),
+    ),
+    Screen("*Stop*", _half, ("(most)", PRESS, STREAMS, "s", "(--retry)")),
+    Screen("*Abort*", _half, ("(most)", PRESS, STREAMS, "a", "(Discarded)")),
+    Screen(
+        "*Continue*, on a terminal that cannot erase",
+        _half,
+        ("(most)", PRESS, STREAMS, "c", ENTER, "([?] c)"),
+        {"TERM": "dumb"},
+    ),
+    Screen("While tools run", _building, ("(Build docs)", "runs=2", PRESS, TOOLS)),
+    Screen(
+        "*Restart*, with several tools",
+        _building,
+        ("(Build docs)", "runs=2", PRESS, TOOLS, "t", "(Restart which?)"),
+    ),
+    Screen(
+        "*Respond*",
+        _building,
+        ("(Build docs)", "runs=2", PRESS, TOOLS, "r", "(Tell the model)", "Only the app", "(app)"),
+    ),
+    Screen("Over a question", _calling("publish"), ("(mode [?])", PRESS, TOOLS)),
+    Screen(
+        "The question comes again",
+        _calling("publish"),
+        ("(mode [?])", PRESS, TOOLS, "c", "(Run publish?)", "(mode [?])"),
+    ),
+    Screen("Between two attempts", _busy, ("(Attempt 2)", PRESS, TOOLS)),
+    Screen("Between two phases", _calling("quick"), (TOOLS,), at="call:commit_left"),
+    Screen(
+        "Ctrl+C in a menu, with a tool that takes no notice",
+        _calling("deaf"),
+        ("(deaf)", "runs=1", PRESS, TOOLS, PRESS, "(forced in)"),
+        passes=True,
+    ),
+)
+
+
+class Tmux:
+    """A terminal that tmux draws, with a shell in it."""
+
+    def __init__(self, stage: Stage, environ: Dict[str, str]) -> None:
+        self._command = ["tmux", "-f", os.devnull]
+        # The path of a socket must be short.
+        self._sockets = tempfile.mkdtemp()
+        self._environ = {**stage.environ, "TMUX_TMPDIR": self._sockets, **environ}
+        self._environ.pop("TMUX", None)
+        self._folder = stage.folder
+
+    def __enter__(self) -> Tmux:
+        size = ("-x", str(COLUMNS), "-y", str(ROWS))
+        given = [f"{name}={self._environ[name]}" for name in ("TERM", "PATH", "PS1")]
+        shell = ("env", *given, "/bin/sh", "-i")
+        self._run("new-session", "-d", *size, *shell)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._run("kill-server")
+        shutil.rmtree(self._sockets)
+
+    def keys(self, *keys: str) -> None:
+        self._run("send-keys", *keys)
+
+    def screen(self) -> str:
+        lines = self._run("capture-pane", "-p").splitlines()
+        return "\n".join(line.rstrip() for line in lines).rstrip("\n")
+
+    def wait_for(self, text: str, times: int) -> str:
+        """The screen that has ``text``, broken or not, so many times."""
+        deadline = time.monotonic() + WAIT_S
+        while (screen := self.screen()).replace("\n", " ").count(text) < times:
+            assert time.monotonic() < deadline, f"{text!r} never came:\n{screen}"
+            time.sleep(0.02)
+        return screen
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [*self._command, *arguments],
+            env=self._environ,
+            cwd=self._folder,
+            stdout=subprocess.PIPE,
+            check=True,
+            timeout=WAIT_S,
+        )
+        return done.stdout.decode()
+
+
+def capture(shown: Screen, folder: str) -> str:
+    """The terminal after the last step."""
+    stage = Stage(folder)
+    with Server(shown.script(stage), answer("Fine.")) as server:
+        _furnish(stage, server, shown.at)
+        try:
+            with Tmux(stage, {"TERM": "screen", "PS1": "$ ", **shown.environ}) as terminal:
+                terminal.wait_for("$", 1)
+                terminal.keys("jpq 'Why is the sky blue?'", ENTER)
+                last = _play(shown.steps, terminal, stage)
+                return _timeless(last) if shown.passes else _steady(terminal)
+        finally:
+            stage.end.set()
+            stage.let_tools_go()
+
+
+def _play(steps: Sequence[str], terminal: Tmux, stage: Stage) -> str:
+    """The screen that showed what was waited for last."""
+    seen: Dict[str, int] = {}
+    screen = ""
+    for step in steps:
+        if step.startswith("runs="):
+            wait_until(lambda count=int(step[5:]): len(stage.runs) >= count)  # type: ignore[misc]
+        elif step[0] == "(":
+            # A menu that is erased is gone, a question that is asked again stands there twice.
+            again = step == "(mode [?])"
+            seen[step] = seen.get(step, 0) + 1
+            screen = terminal.wait_for(step[1:-1], seen[step] if again else 1)
+        else:
+            terminal.keys(step)
+    return screen
+
+
+def _steady(terminal: Tmux) -> str:
+    """The screen, once no more is written."""
+    before, now = "", _timeless(terminal.screen())
+    while before != now:
+        time.sleep(0.1)
+        before, now = now, _timeless(terminal.screen())
+    return now
+
+
+def _timeless(screen: str) -> str:
+    """``screen`` with times that do not depend on the moment."""
+    screen = re.sub(r"in \d+\.\d+ s", "in 40.0 s", screen)
+    return re.sub(r"in \d+ s", "in 9 s", screen)
+
+
+def _furnish(stage: Stage, server: Server, at: str) -> None:
+    """A model of one's own, and a ``jpq`` on the path."""
+    quick = '[tools.quick]\ndescription = "Is quick"\ncommand = ["echo", "done"]\n'
+    own = f'model = "own/model"\n[providers.own]\nbase_url = "{server.url}"\n'
+    with open(os.path.join(stage.folder, "home", "config.toml"), "w", encoding="utf-8") as file:
+        file.write(own + 'api = "openai-chat"\n' + SETTINGS + quick + 'run = "unattended"\n')
+    program = "jpq" if at == "0" else f"tests.support.signalled {at} 2"
+    folder = os.path.join(stage.folder, "bin")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "jpq"), "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nexec "{sys.executable}" -m {program} "$@"\n')
+    os.chmod(os.path.join(folder, "jpq"), 0o700)
+    stage.environ["PATH"] = folder + os.pathsep + stage.environ["PATH"]
+    stage.environ["JPQ_TEST_POINTS"] = os.path.join(stage.folder, "points")
+
+
+def page(captures: Dict[str, str]) -> str:
+    head = """# The menus of Ctrl+C, as you see them
+
+[Interrupts](interrupts.md) says what the choices do. These are captures of a terminal of 90
+columns, whole and as tmux drew them. They are taken again by
+`JPQ_TEST_UPDATE_DOCS=1 pytest tests/faults/test_menu_screens.py`.
+"""
+    return head + "".join(
+        f"\n## {title}\n\n```text\n{screen}\n```\n" for title, screen in captures.items()
+    )
+
+
+@pytest.fixture(scope="module")
+def shown() -> Iterator[Dict[str, str]]:
+    """What the page shows, by title."""
+    if UPDATES:
+        captures: Dict[str, str] = {}
+        yield captures
+        with open(PAGE, "w", encoding="utf-8") as file:
+            file.write(page(captures))
+        return
+    with open(PAGE, encoding="utf-8") as file:
+        found = re.findall(r"^## ([^\n]*)\n\n```text\n(.*?)\n```$", file.read(), re.M | re.S)
+    yield dict(found)
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=lambda each: each.title)
+def test_the_page_shows_what_a_person_sees(
+    screen: Screen, shown: Dict[str, str], tmp_path: Path
+) -> None:
+    seen = capture(screen, str(tmp_path))
+    if UPDATES:
+        shown[screen.title] = seen
+    assert shown[screen.title] == seen
