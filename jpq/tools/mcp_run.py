@@ -21,7 +21,7 @@ from jpq.tools.mcp_sampling import sampler_of
 from jpq.tools.mcp_servers import make_servers, wanted_servers
 
 # How long a list that a server has just said to be another is waited for.
-_LIST_S = 1.0
+_LIST_S = 2.0
 
 TOKENS = "mcp-tokens.json"
 ERAS = "mcp-eras.json"

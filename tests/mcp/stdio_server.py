@@ -35,6 +35,7 @@ PICTURE_RESULT: Dict[str, Any] = {
 write_lock = threading.Lock()
 cancelled: List[Any] = []
 stop_slow = threading.Event()
+listed = threading.Event()  # the whole list of tools was sent
 answers: Dict[Any, Any] = {}
 answered = threading.Condition()
 
@@ -84,7 +85,10 @@ def call(id: Any, params: Dict[str, Any]) -> Dict[str, Any]:
     if name == "change":
         TOOLS.append("fresh")
         TOOLS.remove("slow")
+        listed.clear()
         send({"method": "notifications/tools/list_changed"})
+        if "waits_for_list" in FAULTS:
+            listed.wait(30)
         return text("changed")
     if name == "fresh":
         return text("fresh from the server")
@@ -187,6 +191,8 @@ def serve(message: Dict[str, Any]) -> None:
     if method == "initialize" and "log" in FAULTS:
         send({"method": "notifications/message", "params": {"level": "info", "data": "hello"}})
     send({"id": id, "result": result})
+    if method == "tools/list" and "nextCursor" not in result:
+        listed.set()
 
 
 def begin() -> None:

@@ -162,8 +162,8 @@ def test_a_model_that_does_not_see_is_told_in_words() -> None:
     assert "(image-1.png was attached here; this model cannot be sent it.)" in last["content"]
 
 
-def test_a_tool_that_a_server_adds_is_offered_in_the_same_turn(tmp_path: Any) -> None:
-    configure('run = "unattended"')
+def test_a_tool_that_a_server_adds_is_offered_in_the_same_turn() -> None:
+    configure('run = "unattended"', "modern", "waits_for_list")
     wanted = {"index": 0, "id": "c1", "function": {"name": "x_change", "arguments": "{}"}}
     choice = {"index": 0, "delta": {"tool_calls": [wanted]}, "finish_reason": "tool_calls"}
     fresh = {"index": 0, "id": "c2", "function": {"name": "x_fresh", "arguments": "{}"}}
