@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
-from typing import Any, Dict, List, Optional
+from typing import Any, ContextManager, Dict, List, Optional
 
+from jpq.config.file_lock import only_writer
 from jpq.config.files import read_text, write_private
 from jpq.mcp.protocol import Json
 from jpq.named import NamedTuple
@@ -50,17 +52,21 @@ class TokenStore:
 
     def set(self, url: str, grant: Grant) -> None:
         """Keep a grant. Raises WriteError."""
-        with self._lock:
+        with self._lock, self._alone():
             self._save({**self._load(), url: grant._asdict()})
 
     def remove(self, url: str) -> bool:
         """Forget a grant; False if there is none. Raises WriteError."""
-        with self._lock:
+        with self._lock, self._alone():
             kept = self._load()
             if kept.pop(url, None) is None:
                 return False
             self._save(kept)
             return True
+
+    def _alone(self) -> ContextManager[None]:
+        """What keeps another process's login from being lost in ours."""
+        return only_writer(self.path + ".lock") if self.path else contextlib.nullcontext()
 
     def _load(self) -> Dict[str, Any]:
         if self.path is None:
