@@ -2,7 +2,7 @@
 
 typing checks and copies every annotation and compiles a constructor of its own for each
 class. A question loads a hundred of them, and that was a tenth of all it did (measured:
-0.61 million instructions a class, here 0.13).
+0.6 million instructions a class, here 0.12).
 """
 
 from __future__ import annotations
