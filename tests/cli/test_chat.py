@@ -124,7 +124,9 @@ def test_a_second_press_ends_the_chat(desk: Desk) -> None:
     assert [entry["type"] for entry in saved(desk)] == ["chat_request", "chat_response", "turn_end"]
 
 
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "signum", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], ids=lambda each: each.name
+)
 @pytest.mark.parametrize("answering", [False, True], ids=["at the prompt", "in a turn"])
 def test_a_signal_ends_the_chat(signum: signal.Signals, answering: bool, desk: Desk) -> None:
     end = threading.Event()
@@ -140,7 +142,10 @@ def test_a_signal_ends_the_chat(signum: signal.Signals, answering: bool, desk: D
         assert child.exit() == -signum
         assert child.modes() == fresh_modes()
         end.set()
-    assert [e["type"] for e in saved(desk)].count("turn_end") == (2 if answering else 1)
+    said = saved(desk)
+    assert [entry["type"] for entry in said].count("chat_request") == (2 if answering else 1)
+    if signum != signal.SIGQUIT:  # which leaves at once
+        assert said[-1]["type"] == "turn_end"
 
 
 def test_a_hung_up_terminal_ends_the_chat(desk: Desk) -> None:
