@@ -127,8 +127,8 @@ def test_abort_takes_back_what_tools_left_with_the_conversation(stage: Stage) ->
 
 @pytest.mark.parametrize("behind", ["sends", "is idle", "is gone", "has finished"])
 def test_continue_after_a_menu_behind_which_the_server(behind: str, stage: Stage) -> None:
-    """The menu stays open for longer than silence may last."""
-    menu_s = 0.6
+    """The menu stays open for longer than silence may last; JPQ_TEST_MENU_S says how long."""
+    menu_s = float(os.environ.get("JPQ_TEST_MENU_S", "0.6"))
     ready = threading.Event()
     first: List[Step] = [*events(delta("Half "))]
     first += [Pause(ready)]
@@ -340,6 +340,44 @@ def test_a_fixed_continue_can_still_be_left_with_two_presses(stage: Stage) -> No
             assert child.end() == -signal.SIGINT
         stage.end.set()
     assert status(stage) == "interrupted"
+
+
+def test_a_fixed_reply_asks_for_the_line_at_once(stage: Stage) -> None:
+    with Server([*events(delta("Half")), Pause(stage.end)], answer("Fine.")) as server:
+        with stage.start(server, "--set", "interrupt.streaming=reply") as child:
+            child.wait_for(b"Half")
+            press(child, b"Your reply (Ctrl+D: back): ")
+            child.type(b"Shorter\r")
+            child.wait_for(b"Fine.")
+            assert child.end() == 0
+            assert b"[c]ontinue" not in child.output
+        assert server.seen[-1].json["messages"][-1]["content"].endswith("Shorter")
+        stage.end.set()
+    assert status(stage) == "complete"
+
+
+def test_fixed_actions_while_tools_run(stage: Stage) -> None:
+    fixed = ("--set", "interrupt.tools=continue")
+    with Server(slow(1), answer("Fine.")) as server, stage.start(server, *fixed) as child:
+        wait_until(lambda: len(stage.runs) == 1)
+        child.type(PRESS)
+        child.wait_for(b"^C")
+        stage.let_tools_go()
+        assert child.end() == 0
+        assert b"[c]ontinue" not in child.output
+    assert status(stage) == "complete"
+
+
+def test_a_fixed_response_asks_what_to_tell_the_model(stage: Stage) -> None:
+    with Server(slow(2), answer("Fine.")) as server:
+        with stage.start(server, "--set", "interrupt.tools=respond") as child:
+            wait_until(lambda: len(stage.runs) == 2)
+            press(child, b"Tell the model (Enter: nothing, Ctrl+D: back): ")
+            child.type(b"Enough\r")
+            child.wait_for(b"Fine.")
+            assert child.end() == 0
+        assert server.seen[-1].json["messages"][-1]["content"] == "Enough"
+    assert status(stage) == "complete"
 
 
 def test_fixed_restart_of_tools(stage: Stage) -> None:
