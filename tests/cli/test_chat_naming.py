@@ -10,7 +10,19 @@ import pytest
 
 from tests.support.chatting import Desk, say
 from tests.support.programs import jpq
-from tests.support.server import FINISH, Pause, Server, Tell, answer, chunk, delta, error, head, sse
+from tests.support.server import (
+    FINISH,
+    Pause,
+    Seen,
+    Server,
+    Tell,
+    answer,
+    chunk,
+    delta,
+    error,
+    head,
+    sse,
+)
 
 BY_MODEL = ("--set", "conversation.title=model")
 
@@ -60,10 +72,11 @@ def test_it_is_done_without_when_the_person_leaves(desk: Desk) -> None:
 
 
 def test_what_goes_wrong_is_silent_and_one_that_was_given_stays(desk: Desk) -> None:
-    refused = error("401 Unauthorized", b"{}")
-    with Server(answer("One"), refused, answer("Two")) as server, desk.chat(
-        server, *BY_MODEL
-    ) as child:
+    def reply(seen: Seen) -> Any:
+        title_is_asked = b"Write a title" in seen.body
+        return error("401 Unauthorized", b"{}") if title_is_asked else answer("Yes")
+
+    with Server(reply) as server, desk.chat(server, *BY_MODEL) as child:
         say(child, "first?")
         shown = say(child, "second?")
         assert b"401" not in shown
