@@ -90,8 +90,8 @@ def _check_batch(parsed: argparse.Namespace, error: Callable[[str], Any]) -> Non
 def _spelled_out(argument: str) -> List[str]:
     if argument == "--extract":
         return ["--extract="]
-    if not argument.startswith("-") or argument.startswith("--") or "x" not in argument:
-        return [argument]
+    if argument[:1] != "-" or argument[1:2] == "-" or "x" not in argument or " " in argument:
+        return [argument]  # with a blank in it, argparse takes it for a word
     flags, _, language = argument[1:].partition("x")
     if flags.strip(_FLAGS):
         return [argument]  # the x belongs to the value of another option, as in -mxai/grok

@@ -32,6 +32,8 @@ def model(tmp_path: Any) -> List[str]:
         (["-qx", "how"], "", ["how"]),
         (["-qxsh", "how", "to"], "sh", ["how", "to"]),
         (["how", "--", "-x"], None, ["how", "-x"]),
+        (["-x is what?"], None, ["-x is what?"]),
+        (["-", "x"], None, ["-", "x"]),
         (["-mxai/grok", "how"], None, ["how"]),
         (["-sx", "how"], None, ["how"]),
         (["-ax.txt", "how"], None, ["how"]),
