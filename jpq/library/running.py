@@ -8,6 +8,7 @@ events() ◀── events, requests ──    run_turn, waits in its inbox
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from typing import Any, Callable, ContextManager, Iterator, Optional, Union
 
@@ -72,8 +73,10 @@ class RunningTurn:
         self.inbox.post(StopAsked())
 
     def join(self) -> None:
-        """Wait until it is over."""
-        self._thread.join()
+        """Wait until it is over. While Python itself ends no thread runs any more; what had
+        arrived is in the conversation's in-flight file by then."""
+        if not sys.is_finalizing():
+            self._thread.join()
 
     # -- on the turn's thread, and on those of its tools ---------------------------------
 

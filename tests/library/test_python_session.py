@@ -418,3 +418,32 @@ def test_an_iterator_that_is_dropped_unused_asks_nothing() -> None:
         session.stream("never taken")
         assert session.ask("hi").is_complete
         assert len(server.seen) == 1
+
+
+LEFT = """
+import sys
+import jpq
+session = jpq.Session(sys.argv[1], store=sys.argv[2])
+stream = session.stream("hi")
+for event in stream:
+    if isinstance(event, jpq.TextChunk):
+        break
+print("leaving")
+"""
+
+
+def test_a_program_that_closes_nothing_ends_all_the_same(tmp_path: Any) -> None:
+    model = "scripted/" + script(tmp_path, 'text = "Hello you."\nstall = true')
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LEFT, model, str(tmp_path / "store")],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S * 3,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "leaving\n", "")
+    library = Library(str(tmp_path / "store"))
+    journal = library.open(library.ids()[0], 0, lambda line: None)
+    texts = [str(getattr(entry.event, "text", "")) for entry in journal.stream.entries]
+    journal.close()
+    assert "".join(texts).startswith("Hello")
