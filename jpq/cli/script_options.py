@@ -51,6 +51,8 @@ def spelled_out(arguments: Sequence[str]) -> List[str]:
 
 def check_script_options(parsed: argparse.Namespace, error: Callable[[str], Any]) -> None:
     """Call ``error`` for options that contradict each other; ``parsed`` is settled here."""
+    if parsed.extract and any(character.isspace() for character in parsed.extract):
+        error(f"-x{parsed.extract} names no language")
     if parsed.schema and parsed.schema_multi:
         error("--schema asks for one object and --schema-multi for a list; choose one of them")
     if parsed.extract is not None and (parsed.schema or parsed.schema_multi):
@@ -90,8 +92,8 @@ def _check_batch(parsed: argparse.Namespace, error: Callable[[str], Any]) -> Non
 def _spelled_out(argument: str) -> List[str]:
     if argument == "--extract":
         return ["--extract="]
-    if argument[:1] != "-" or argument[1:2] == "-" or "x" not in argument or " " in argument:
-        return [argument]  # with a blank in it, argparse takes it for a word
+    if argument[:1] != "-" or argument[1:2] == "-" or "x" not in argument:
+        return [argument]
     flags, _, language = argument[1:].partition("x")
     if flags.strip(_FLAGS):
         return [argument]  # the x belongs to the value of another option, as in -mxai/grok

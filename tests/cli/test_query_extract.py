@@ -32,7 +32,6 @@ def model(tmp_path: Any) -> List[str]:
         (["-qx", "how"], "", ["how"]),
         (["-qxsh", "how", "to"], "sh", ["how", "to"]),
         (["how", "--", "-x"], None, ["how", "-x"]),
-        (["-x is what?"], None, ["-x is what?"]),
         (["-", "x"], None, ["-", "x"]),
         (["-mxai/grok", "how"], None, ["how"]),
         (["-sx", "how"], None, ["how"]),
@@ -113,3 +112,10 @@ def test_a_terminal_shows_structured_answers_as_a_block(tmp_path: Any) -> None:
 def test_an_unknown_short_option_with_an_x_is_still_one() -> None:
     with pytest.raises(UsageError, match="-zx"):
         build_parser("jpq").parse_args(["-zx", "how"])
+
+
+def test_a_question_that_begins_like_it_is_told_apart() -> None:
+    with pytest.raises(UsageError, match="-x is what.? names no language") as caught:
+        build_parser("jpq").parse_args(["-x is what?"])
+    assert "--" in caught.value.hint
+    assert build_parser("jpq").parse_args(["--", "-x is what?"]).words == ["-x is what?"]
