@@ -22,6 +22,8 @@ from jpq.tools.registry import BUILTINS, is_configured
 
 _MOST_CONVERSATIONS = 100  # the latest; a list of more helps nobody
 
+_PLAIN = "._/:@+=,-"
+
 # A candidate, and a few words about it.
 Candidate = Tuple[str, str]
 
@@ -39,7 +41,9 @@ def candidates(kind: str, prefix: str, env: Environment) -> List[Candidate]:
 
 
 def _is_word(name: str) -> bool:
-    return bool(name) and name.isprintable() and " " not in name
+    """Whether ``name`` means itself to every shell: bash puts it on the line as it is, and a
+    provider may call a model anything."""
+    return bool(name) and all(char.isalnum() or char in _PLAIN for char in name)
 
 
 def _printable(text: str) -> str:

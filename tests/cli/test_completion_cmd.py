@@ -84,13 +84,17 @@ def test_every_kind_is_listed_and_no_other(environ: Any) -> None:
     jpq("completion", "csh").failed_with(2, "bash, zsh or fish")
 
 
+# What a shell would run, expand or take apart if it stood on its line.
+HOSTILE = ["gpt$(touch x)", "gpt`x`", "gpt;x", "gpt x", "gpt*", "gpt\tx", "gpt'", "gpt~\x1b[2J"]
+
+
 def test_models_of_a_kept_list(environ: Any) -> None:
     folder = os.path.join(os.environ["JPQ_HOME"], "cache", "models")
     os.makedirs(folder)
     kept = {
         "base_url": "https://api.openai.com/v1",
         "fetched_at": 0,
-        "models": [{"id": "gpt-x", "context_window": None}],
+        "models": [{"id": id, "context_window": None} for id in ("gpt-x", *HOSTILE)],
     }
     with open(os.path.join(folder, "openai.json"), "w", encoding="utf-8") as file:
         json.dump(kept, file)
