@@ -130,9 +130,9 @@ def test_a_schema_that_cannot_be_used(schema: Any) -> None:
     ("value", "words"),
     [
         ({"name": "Ada", "age": 36, "tags": []}, None),
-        ({"name": "Ada", "age": 36}, "must contain ['tags']"),
+        ({"name": "Ada", "age": 36}, "must contain"),
         ({"name": "Ada", "age": 36, "tags": ["x", 2]}, "the answer.tags[1] must be string"),
-        ({"name": "Ada", "age": 36, "tags": [], "x": 1}, "must not contain {'x'} properties"),
+        ({"name": "Ada", "age": 36, "tags": [], "x": 1}, "must not contain {'x'}"),
         ([], "the answer must be object, and it is []"),
     ],
 )
