@@ -8,9 +8,10 @@ from typing import Any, Dict, Optional, Tuple
 
 from jpq.conversation.entry import decode_entry, is_blank, parse_json_line
 from jpq.conversation.event import ChatRequest, TurnEnd
+from jpq.errors import BadInputError
 from jpq.named import NamedTuple
 from jpq.store.files import read_file
-from jpq.store.reading import EVENTS, INFLIGHT, METADATA
+from jpq.store.reading import EVENTS, INFLIGHT, METADATA, read_conversation
 
 # How jpq begins each line; a line that begins otherwise is parsed as a whole.
 _HEAD = re.compile(rb'\{"event_id":"[^"\\]*","timestamp":"([^"\\]*)","type":"([^"\\]*)"[,}]')
@@ -47,7 +48,10 @@ class _Outline(NamedTuple):
 def summarize(folder: str) -> Summary:
     """The summary of the conversation in ``folder``. Raises FileNotFoundError if it is gone."""
     try:
-        return _summarize(folder)
+        summary = _summarize(folder)
+        if os.path.exists(os.path.join(folder, INFLIGHT)):
+            summary = _with_inflight(summary, folder)
+        return summary
     except OSError as error:
         if not os.path.isdir(folder):
             raise FileNotFoundError(folder) from error
@@ -76,6 +80,18 @@ def _summarize(folder: str) -> Summary:
         status=_status(outline),
         size=len(about) + len(events),
         problem=problem,
+    )
+
+
+def _with_inflight(summary: Summary, folder: str) -> Summary:
+    """With what a process that runs, or was killed, has not committed, as ``show`` has it."""
+    try:
+        stream = read_conversation(folder).stream
+    except BadInputError:
+        return summary
+    last = stream.last_turn()
+    return (
+        summary if last is None else summary._replace(turns=len(stream.turns()), status=last.status)
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from jpq.conversation.event import AssistantMessage, ChatRequest, Draft, TurnEnd
 from jpq.errors import BadInputError, ConversationBusyError, WriteError
+from jpq.events.parts import Finished, MessageDelta, Part
 from jpq.store import summary as summaries
 from jpq.store.library import Library
 from jpq.store.summary import Summary
@@ -116,6 +117,18 @@ def test_list_says_what_each_conversation_is(library: Library) -> None:
     assert (rows[0].turns, rows[0].status) == (2, "interrupted")
     assert rows[0].title is not None and rows[0].title.startswith("What is this? Tell me much")
     assert len(rows[0].title) == 60
+
+
+def test_list_knows_what_a_killed_process_had_not_committed(library: Library) -> None:
+    journal = library.open(talk(library, "x"), 0, pytest.fail)
+    journal.commit([Draft(ChatRequest("y"))])
+    journal.begin_cycle()
+    journal.record([Part(0, MessageDelta("The whole answer."))])
+    assert [(row.turns, row.status) for row in library.list()] == [(2, "interrupted")]
+    journal.record([Finished("stop")])
+    journal.close()
+    assert [(row.turns, row.status) for row in library.list()] == [(2, "complete")]
+    assert library.read(journal.id).recovered == 2
 
 
 def test_list_reads_lines_that_others_wrote(library: Library) -> None:
