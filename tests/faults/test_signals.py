@@ -214,6 +214,53 @@ def test_while_a_model_is_fetched(place: Place, terminal: bool) -> None:
 
 
 @pytest.mark.parametrize("signum", SIGNALS)
+def test_while_conversations_are_searched(signum: int, place: Place, terminal: bool) -> None:
+    """With a pattern that Python tries in more ways than there is time."""
+    hard = "a" * 64 + "!"
+    with Server(answer("Fine.")) as server, place.start(server, False, hard) as child:
+        assert child.end() == 0
+    command = jpq("conversation", "grep", "(a+)+$")
+    with Child(command, place.environ, place.folder, terminal=terminal) as child:
+        wait_until(lambda: working_s(child.process.pid) > 0.5)
+        pressed = time.monotonic()
+        child.signal(signum)
+        ended_by(child, signum, pressed)
+        assert told(child) == ""
+
+
+@pytest.mark.parametrize("size", [40_000, 66_000, 70_000, 200_000])
+def test_while_nobody_reads_what_a_command_prints(size: int, place: Place) -> None:
+    """A pipe takes 64 KiB; what is left hangs in a write of the command, or in the last one."""
+    with Server(answer("x" * size)) as server, place.start(server, False) as child:
+        assert child.end() == 0
+    with Child(jpq("conversation", "show"), place.environ, place.folder, terminal=False) as child:
+        if size > 65_536:
+            wait_until(lambda: sleeps(child.process.pid))
+            child.signal(signal.SIGINT)
+        assert child.end() == (-signal.SIGINT if size > 65_536 else 0)
+        assert child.errors == b""
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("xllamacpp") is None, reason="the embedded model needs its engine"
+)
+@pytest.mark.parametrize("signum", SIGNALS)
+def test_a_download_that_is_stopped_leaves_nothing(signum: int, place: Place) -> None:
+    with Server([Pause(place.end)]) as index:
+        url = f"http://127.0.0.1:{index.port}/simple"
+        environ = {**place.environ, "PIP_INDEX_URL": url, "PIP_CONFIG_FILE": os.devnull}
+        command = jpq("models", "install", "smollm2")
+        with Child(command, environ, place.folder, terminal=True) as child:
+            wait_until(lambda: len(index.seen) > 0)
+            pressed = time.monotonic()
+            child.signal(signum)
+            ended_by(child, signum, pressed)  # the end of what pip writes to, too
+        place.end.set()
+    models = os.path.join(place.folder, "home", "data", "models")
+    assert [name for _, folders, _ in os.walk(models) for name in folders] == []
+
+
+@pytest.mark.parametrize("signum", SIGNALS)
 def test_while_the_cycle_is_committed(signum: int, place: Place, terminal: bool) -> None:
     """Wherever in it the signal arrives, the answer is saved once and whole."""
     with Server(answer("A whole answer.")) as server, place.start(server, terminal) as child:
@@ -365,6 +412,19 @@ def size_of(files: str, name: str) -> int:
         with contextlib.suppress(FileNotFoundError):
             return os.stat(os.path.join(files, id, name)).st_size
     return 0
+
+
+def working_s(pid: int) -> float:
+    """How long a process has worked."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK")
+
+
+def sleeps(pid: int) -> bool:
+    """Whether a process waits in a write to a pipe."""
+    with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
+        return "pipe" in file.read()
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
