@@ -57,6 +57,11 @@ def gather_attachments(
         found = _matched(source, env, config) if several else [_read(source, env, config, tell)]
         passed_over: List[str] = []
         for name, data in found:
+            attached = None
+            if several or len(data) <= left:
+                attached = _as_attachment(name, data, tell, passed_over if several else None)
+                if attached is None:
+                    continue
             left -= len(data)
             if left < 0:
                 raise BadInputError(
@@ -64,7 +69,6 @@ def gather_attachments(
                     where=name,
                     hint="Leave some out, or ask about them one after the other.",
                 )
-            attached = _as_attachment(name, data, tell, passed_over if several else None)
             if attached is not None:
                 attachments.append(attached)
         if passed_over:

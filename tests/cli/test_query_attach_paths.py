@@ -66,7 +66,7 @@ def test_a_pattern_attaches_its_files_under_their_paths(tmp_path: Any) -> None:
     folder = tree(
         tmp_path, src__b_py=b"B\n", src__deep__a_py=b"A\n", src__c_txt=b"C\n", src__none_py=b""
     )
-    tree(tmp_path, src__x_py=b"\x00\x01")
+    tree(tmp_path, src__x_py=b"\x00" * 15_000_001)
     text = text_of("-a", "src/**/*.py", cwd=folder, told="Left out of src/**/*.py")
     assert text == "q\n\nsrc/b.py:\n\nB\n\n\nsrc/deep/a.py:\n\nA\n"
     ran = jpq("-m", "scripted//no/such", "q", "-a", "*.none", cwd=folder)
