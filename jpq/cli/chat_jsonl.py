@@ -193,6 +193,7 @@ class JsonChat:
             lambda approve, answer: self._options.open(opening, first, approve, answer),
             self._write,
             ended,
+            before=next((each for each in self._ending if each.name == name), None),
         )
         self._sessions[name] = session
         return session

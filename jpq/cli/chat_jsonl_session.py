@@ -32,7 +32,7 @@ class ChatSession:
     """Answers messages in order. ``write`` takes each line, ``ended`` is called at the end.
 
     The methods are for the main thread and wait for nothing. ``open_session`` is called on
-    the session's own thread, for the first message.
+    the session's own thread, for the first message, and after the end of the one ``before``.
     """
 
     def __init__(
@@ -41,8 +41,10 @@ class ChatSession:
         open_session: OpenSession,
         write: Callable[[Fields], None],
         ended: Callable[[], None],
+        before: Optional[ChatSession] = None,
     ) -> None:
         self.name = name
+        self._before = before
         self._open_session = open_session
         self._write = write
         self._ended = ended
@@ -78,14 +80,14 @@ class ChatSession:
             if not self._messages:
                 return False
             self._messages[0].cancelled.set()
-        self._stop_turn()
+            self._stop_turn()
         return True
 
     def finish(self) -> None:
         """End when all is answered; requests are refused from now on."""
         with self._lock:
             self._closing = self._deaf = True
-        self._refuse_all()
+            self._refuse_all()
         self._wake.release()
 
     def stop(self) -> None:
@@ -93,29 +95,30 @@ class ChatSession:
         with self._lock:
             for message in self._messages:
                 message.cancelled.set()
+            self._stop_turn()
         self.finish()
-        self._stop_turn()
 
     def join(self) -> None:
         """Wait for its end."""
         self._thread.join()
 
     def _stop_turn(self) -> None:
+        """With the lock, so that the turn is still that of the first message."""
         session = self._session
         if session is not None:
             session.cancel()
         self._refuse_all()
 
     def _refuse_all(self) -> None:
-        with self._lock:
-            waiting, self._waiting = self._waiting, {}
-        for each in waiting.values():
-            each.put(None)
+        while self._waiting:
+            self._waiting.popitem()[1].put(None)
 
     # -- on the session's thread -------------------------------------------------------
 
     def _run(self) -> None:
         try:
+            if self._before is not None:
+                self._before.join()
             while True:
                 with self._lock:
                     message = self._messages[0] if self._messages else None
@@ -157,6 +160,7 @@ class ChatSession:
         what is told beside it."""
         with self._lock:
             self._messages.popleft()
+            self._waiting.clear()
         self._usages.append(result.usage)
         return {"session_usage": total_usage(self._usages).to_json()}
 

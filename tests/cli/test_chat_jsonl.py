@@ -345,6 +345,28 @@ def test_a_session_can_be_closed_and_gone_on_with() -> None:
     assert len(conversations()) == 1
 
 
+def test_a_name_that_is_used_again_at_once_waits_for_the_end_of_the_first() -> None:
+    with Server(answer("One."), answer("Two.")) as server, Driven(*model_at(server)) as chat:
+        chat.say("user", session="a", text="first", id=1)
+        chat.say("close", session="a")
+        chat.say("user", session="a", text="second", id=2)
+        assert chat.leave() == 0
+        requests = [line["request"] for line in chat.seen]
+        assert requests == sorted(requests) and set(requests) == {1, 2}
+        assert len(server.seen[1].json["messages"]) == 1  # it is a conversation of its own
+
+
+def test_cancel_means_one_message_and_not_the_next() -> None:
+    with Server(endless(), answer("Next.")) as server, Driven(*model_at(server)) as chat:
+        chat.say("user", text="hi", id=1)
+        chat.say("user", text="and then?", id=2)
+        chat.until("text_chunk")
+        chat.say("cancel")
+        assert chat.until("result", request=1)["status"] == "interrupted"
+        assert chat.until("result", request=2)["text"] == "Next."
+        assert chat.leave() == 0
+
+
 def test_options_choose_the_conversation_and_the_first_message() -> None:
     with Server(answer("One."), answer("Two."), answer("Three.")) as server:
         options = ["chat", "--format", "jsonl", *model_at(server)]
