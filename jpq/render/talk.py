@@ -27,6 +27,7 @@ class TalkView(ChatView):
         """Draw one event."""
         if type(event) is ConversationOpened:
             self._speaker = event.model
+            self._cycle_over = True  # also where the one before was cut
             if self._named:
                 self._any_text = False  # the name is between, and no blank line
         elif type(event) is Error:

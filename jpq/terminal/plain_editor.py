@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import re
 import sys
 from typing import Any, Iterator, Optional
 
@@ -13,6 +14,8 @@ from jpq.terminal.tty import Device
 
 # A terminal that can put these around a pasted text is asked to.
 _MARK_PASTES, _MARK_NO_PASTES = "\x1b[?2004h", "\x1b[?2004l"
+# Arrow keys and the like, which mean nothing here.
+_KEYS = re.compile("\x1b(?:\\[[A-DHF]|O[A-DHF]|\\[[0-9]+~)")
 _PASTE, _PASTE_END = "\x1b[200~", "\x1b[201~"
 # A signal that comes just before a wait begins does not end it.
 _LONGEST_WAIT_S = 0.1
@@ -54,7 +57,7 @@ class PlainEditor:
                 if more is None:
                     break
                 line += "\n" + more
-        return line.replace(_PASTE, "").replace(_PASTE_END, "")
+        return _KEYS.sub("", line.replace(_PASTE, "").replace(_PASTE_END, ""))
 
     def typed(self) -> Optional[str]:
         """The driver does not tell."""

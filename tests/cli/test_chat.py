@@ -13,7 +13,17 @@ from typing import Any, List
 import pytest
 
 from jpq.interrupt.menus import Place as Menu
-from tests.support.chatting import LOOK, PROMPT, Desk, answered, fresh_modes, leave, press, say
+from tests.support.chatting import (
+    LOOK,
+    PROMPT,
+    Desk,
+    answered,
+    fresh_modes,
+    leave,
+    press,
+    prompt_behind,
+    say,
+)
 from tests.support.pressing import MARK, PRESS, events, rest
 from tests.support.programs import conversations, entries, question
 from tests.support.ptys import WAIT_S, Child, run
@@ -201,10 +211,9 @@ def test_an_old_conversation_says_what_it_is_and_whether_its_answer_is_whole(des
             assert b"This goes on: A long question (1 turn)" in child.output
             assert b"/retry goes on with it." in child.output
             assert b"rest." in say(child, "/retry")
-            shown = LOOK.sub(b"", say(child, "/show"))
-            assert (
-                b"You:\r\nA long question\r\n" in shown and b"Assistant:\r\nHalf an rest." in shown
-            )
+            shown = LOOK.sub(b"", press(child, b"/show\r", b"Half an rest."))
+            assert b"You:\r\nA long question\r\n" in shown and b"Assistant:\r\nHalf" in shown
+            prompt_behind(child, b"Half an rest.")
             assert leave(child) == 0
 
 

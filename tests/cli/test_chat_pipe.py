@@ -51,6 +51,16 @@ def test_a_failed_turn_does_not_end_the_chat_but_is_its_code() -> None:
     assert "No." in ran.told[0]
 
 
+def test_the_time_limit_is_that_of_each_turn() -> None:
+    end = threading.Event()
+    with Server([*events(delta("Half")), Pause(end)], answer("Two.")) as server:
+        options = ["--timeout", "1", *model_at(server)]
+        ran = jpq("chat", *options, stdin=b"first\nsecond\n")
+        end.set()
+    assert (ran.code, ran.text) == (124, "Half\n\nTwo.\n")
+    assert b"Raise --timeout, or go on with: /retry" in ran.err
+
+
 def test_nothing_on_stdin_is_no_turn() -> None:
     ran = jpq("chat", "-m", "scripted/nowhere.toml")
     assert ran.code == 78  # the script cannot be read

@@ -73,7 +73,12 @@ def press(child: Child, keys: bytes, until: bytes = PROMPT) -> bytes:
 def answered(child: Child, keys: bytes, answer: bytes) -> bytes:
     """Type ``keys`` and wait for ``answer`` and the prompt behind it; what stands between."""
     press(child, keys, answer)
-    del child.output[: child.output.index(answer) + len(answer)]
+    return prompt_behind(child, answer)
+
+
+def prompt_behind(child: Child, shown: bytes) -> bytes:
+    """Wait for the prompt behind what was ``shown``; what stands between."""
+    del child.output[: child.output.index(shown) + len(shown)]
     child.wait_for(PROMPT)
     return bytes(child.output)
 

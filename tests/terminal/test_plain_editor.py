@@ -93,6 +93,13 @@ def test_a_terminal_that_is_gone_has_no_more_lines() -> None:
     editor.close()
 
 
+def test_keys_that_mean_nothing_here_are_no_text(pty: Pty) -> None:
+    editor = pty.editor()
+    pty.type("a\x1b[Ab\x1bOHc\x1b[3~d\x1b[31me\n")
+    assert editor.read("> ") == "abcd\x1b[31me"
+    editor.close()
+
+
 def test_bytes_that_are_no_text_are_replaced(pty: Pty) -> None:
     editor = pty.editor(smart=False)
     os.write(pty.master, b"caf\xc3\xa9 \xff\n")

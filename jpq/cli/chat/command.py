@@ -27,7 +27,6 @@ from jpq.store.workspace import workspace_of
 from jpq.terminal.caps import ChannelFacts, find_caps
 from jpq.terminal.line_editor import LineEditor, open_line_editor
 from jpq.terminal.tty import interactive
-from jpq.turn.ending import TurnOutcome
 
 Ended = Tuple[Optional[int], int]  # the signal to end by, and the exit code
 
@@ -86,24 +85,20 @@ def _talk(chat: Chat, editor: Optional[LineEditor], router: SignalRouter) -> End
     router.prompt_follows = editor is not None
     signals = PromptSignals(router, editor)
     messages = _messages(chat, editor, voice, signals)
-    view = open_view(
-        args, env, chat.config, lambda *call: chat.answering.toolset.title(*call), chat=True
-    )
-    turns = Turns(chat, view, router, signals)
-    place = Place(chat, voice, messages.remember, signals.command)
-    talk = Talk(place, messages, turns)
-    outcome: Optional[TurnOutcome] = None
-    # With a pipe a press means what it means to a query.
-    listening = contextlib.nullcontext() if editor is None else router.scope(signals.notify)
-    try:
-        with listening:
-            greet(chat, voice)
-            outcome = talk.run(" ".join(args.words))
-    finally:
-        router.stop_listening()
+    with contextlib.ExitStack() as open_things:
+        open_things.callback(chat.close)
+        view = open_view(
+            args, env, chat.config, lambda *call: chat.answering.toolset.title(*call), chat=True
+        )
+        turns = Turns(chat, view, router, signals)
+        open_things.callback(turns.close)
+        open_things.callback(router.stop_listening)
+        talk = Talk(Place(chat, voice, messages.remember, signals.command), messages, turns)
+        if editor is not None:  # with a pipe a press means what it means to a query
+            open_things.enter_context(router.scope(signals.notify))
+        greet(chat, voice)
+        outcome = talk.run(" ".join(args.words))
         saved = chat.saved_id
-        chat.close()
-        turns.close()
     if outcome is None:
         say_goodbye(voice, saved)
         return None, talk.exit_code if editor is None else 0

@@ -83,7 +83,8 @@ class Completion:
             return []
         found = []
         for each in names:
-            if each.startswith(name) and (name or not each.startswith(".")):
+            hidden = each.startswith(".") and not name
+            if each.startswith(name) and each.isprintable() and not hidden:
                 path = os.path.join(folder, each)
                 found.append(path + os.sep if os.path.isdir(os.path.join(place, each)) else path)
         return found

@@ -16,6 +16,7 @@ from jpq.terminal.line_editor import LineEditor
 
 YOU, MORE = "You: ", "...  "
 _WIDEST = 80
+_LEAST = 10  # columns that are reckoned with at least
 _NARROWEST = 30  # columns for what a name means, beside it
 
 
@@ -79,7 +80,7 @@ class Voice:
     @property
     def columns(self) -> int:
         """The width of what is written to."""
-        return _WIDEST if self._editor is None else self._editor.columns()
+        return _WIDEST if self._editor is None else max(_LEAST, self._editor.columns())
 
     def _rows(self, line: str) -> List[str]:
         if self._editor is None or len(line) < self.columns:
