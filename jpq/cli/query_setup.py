@@ -13,7 +13,7 @@ from jpq.cli.progress import StderrProgress
 from jpq.cli.prompt_text import gather_prompt
 from jpq.cli.query_conversation import create, following, going_on, saved_conversation
 from jpq.cli.query_options import chosen_settings
-from jpq.cli.query_tools import offered_toolset
+from jpq.cli.query_tools import offered_toolset, tools_showed_something
 from jpq.config.load import Config, load_config
 from jpq.config.secrets import Secrets
 from jpq.conversation.attachment import as_metadata
@@ -93,7 +93,7 @@ def prepare(
         get_ready(args, env, provider, model)
         if servers is not None:
             toolset = offered_toolset(args, config, env.cwd, servers.tools(provider, model))
-        if toolset.tools:
+        if toolset.tools or (saved is not None and tools_showed_something(saved)):
             provider = _rare("provider.tool_names").RenamedTools(provider)
         questions = _questions(prompt, attached, template)
         if saved is None:

@@ -7,7 +7,9 @@ import importlib
 from typing import TYPE_CHECKING, Mapping, Optional
 
 from jpq.config.load import Config
+from jpq.conversation.event import ToolResponse
 from jpq.errors import UsageError
+from jpq.store.reading import SavedConversation
 from jpq.tools.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -36,6 +38,14 @@ def offered_toolset(
     if known:
         _check_choice(args.tool_choice, toolset)
     return toolset
+
+
+def tools_showed_something(saved: SavedConversation) -> bool:
+    """Whether results in ``saved`` hold pictures or PDFs, which its model may refuse."""
+    return any(
+        isinstance(entry.event, ToolResponse) and "attachments" in entry.metadata
+        for entry in saved.stream.entries
+    )
 
 
 def _check_choice(choice: Optional[str], toolset: Toolset) -> None:

@@ -154,12 +154,15 @@ def test_a_model_that_does_not_see_is_told_in_words() -> None:
     wanted = {"index": 0, "id": "c1", "function": {"name": "x_picture", "arguments": "{}"}}
     choice = {"index": 0, "delta": {"tool_calls": [wanted]}, "finish_reason": "tool_calls"}
     blind = error("400 Bad Request", b'{"error": {"message": "this model reads text only"}}')
-    with Server(reply({"choices": [choice]}, DONE), blind, answer("A dot.")) as server:
+    calls, dot = reply({"choices": [choice]}, DONE), answer("A dot.")
+    with Server(calls, blind, dot, blind, answer("Yes.")) as server:
         ran = jpq(*model_at(server), "what is it?")
         assert (ran.code, ran.text) == (0, "A dot.\n")
-        last = server.seen[2].json["messages"][-1]
-    assert last["role"] == "tool"
-    assert "(image-1.png was attached here; this model cannot be sent it.)" in last["content"]
+        assert jpq(*model_at(server), "-c", "-T", "sure?").text == "Yes.\n"
+        results = [server.seen[number].json["messages"][2] for number in (2, 4)]
+    for result in results:
+        assert result["role"] == "tool"
+        assert "(image-1.png was attached here; this model cannot be sent it.)" in result["content"]
 
 
 def test_a_tool_that_a_server_adds_is_offered_in_the_same_turn() -> None:
