@@ -116,10 +116,14 @@ class Template(NamedTuple):
         if missing:
             raise UsageError(
                 f"The template {self.name} needs a value for {', '.join(missing)}.",
-                where=self.file,
+                where=self.place(self._user_of(missing[0])),
                 hint="Give it with " + " ".join(f"-p {name}=VALUE" for name in missing),
             )
         return values
+
+    def _user_of(self, parameter: str) -> str:
+        """The first key whose text has ``parameter``."""
+        return next(key for key, text in self.texts.items() if parameter in _names(text))
 
     def prompt(self, arguments: Mapping[str, str], words: Optional[str] = None) -> str:
         """Its prompt with every parameter filled in, and ``words`` for ``$input``; or ''."""

@@ -59,6 +59,7 @@ def test_parameters_too_many_and_too_few() -> None:
     with pytest.raises(UsageError, match="needs a value for language, tone") as found:
         template.arguments({})
     assert found.value.hint == "Give it with -p language=VALUE -p tone=VALUE"
+    assert found.value.where == f"{FILE}:2"
     with pytest.raises(UsageError, match='no parameter "ton"') as found:
         template.arguments({"ton": "x"})
     assert found.value.hint == "Did you mean tone?" and found.value.where == FILE
