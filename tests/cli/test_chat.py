@@ -24,7 +24,7 @@ from tests.support.chatting import (
     prompt_behind,
     say,
 )
-from tests.support.pressing import MARK, PRESS, events, rest
+from tests.support.pressing import MARK, PRESS, events, rest, wait_until
 from tests.support.programs import conversations, entries, question
 from tests.support.ptys import WAIT_S, Child, run
 from tests.support.server import Pause, Server, answer, delta, error
@@ -249,3 +249,32 @@ def test_a_terminal_that_is_not_the_controlling_one_will_do(desk: Desk) -> None:
         os.close(master)
         assert process.wait(WAIT_S) == 0
     assert b"Goodbye." in seen
+
+
+def test_ctrl_c_gives_up_a_command_that_works(desk: Desk) -> None:
+    end = threading.Event()
+    stalled = [*events(delta("Half")), Pause(end)]
+    script = [answer("One."), answer("Two."), stalled, stalled, answer("Three.")]
+    with Server(*script) as server, desk.chat(server) as child:
+        say(child, "first")
+        say(child, "second")
+        child.type(b"/compact summary\r")
+        wait_until(lambda: len(server.seen) == 3)
+        assert b"Interrupted; nothing has changed." in press(child, PRESS)
+        child.type(f"/attach {server.url}/page\r".encode())
+        wait_until(lambda: len(server.seen) == 4)
+        assert b"Interrupted; nothing has changed." in press(child, PRESS)
+        assert b"Three." in say(child, "third")
+        end.set()
+        assert leave(child) == 0
+    assert len(server.seen[-1].json["messages"]) == 5
+
+
+def test_a_fault_in_a_command_does_not_end_the_chat(desk: Desk) -> None:
+    os.makedirs(os.path.join(desk.work, "folder.md"))
+    with Server(answer("One.")) as server, desk.chat(server) as child:
+        say(child, "first")
+        assert b"jpq: " in say(child, "/save folder.md")
+        assert b"One." in say(child, "/show", b"One.")
+        prompt_behind(child, b"One.")
+        assert leave(child) == 0
