@@ -25,12 +25,18 @@ class Asker:
     """Asks the model of ``config``, with the retries and the log of every request. Main thread.
 
     A context manager that closes the provider. ``end`` is called with a signal that comes,
-    once the request is given up. Raises ConfigError where no model is configured, and what
-    ``open_provider`` and ``prepare`` raise.
+    once the request is given up. ``base_url`` is the command line's, and ``log`` one that is
+    open already. Raises ConfigError where no model is configured, and what ``open_provider``
+    and ``prepare`` raise.
     """
 
     def __init__(
-        self, config: Config, env: Environment, end: Callable[[int], object] = end_by_signal
+        self,
+        config: Config,
+        env: Environment,
+        end: Callable[[int], object] = end_by_signal,
+        base_url: str = "",
+        log: Optional[RunLog] = None,
     ) -> None:
         if config["model"] is None:
             raise ConfigError(
@@ -43,14 +49,16 @@ class Asker:
         self._model = parse_model(config["model"], config.table("aliases"))
         self._transcript = Transcript()
         self._signum: Optional[int] = None
-        self._log = RunLog(known_secrets(env.environ, env.paths))
+        self._log = log or RunLog(known_secrets(env.environ, env.paths))
+        self._opens_log = log is None
         provider = open_provider(
-            self._model, config, env.paths, env.environ, learn_key=self._log.secrets.add
+            self._model, config, env.paths, env.environ, self._log.secrets.add, base_url
         )
         self._provider = LoggedProvider(provider, self._log)
 
     def __enter__(self) -> Asker:
-        self._log.open(self._env, None, tell_failure=False)
+        if self._opens_log:
+            self._log.open(self._env, None, tell_failure=False)
         self._log.info("jpq %s asks %s for a summary", __version__, self._model)
         progress = StderrProgress(self._env, quiet=False)
         try:
@@ -66,7 +74,8 @@ class Asker:
         if error is not None:
             self._log.failure(error)
         self._provider.close()
-        self._log.close()
+        if self._opens_log:
+            self._log.close()
 
     def ask(self, question: str) -> str:
         """The model's answer. Raises StreamError, and BadInputError for one that is no use."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Optional
 
 from jpq.cli.conversation_cmd import chosen
 from jpq.cli.environment import Environment
@@ -52,8 +52,16 @@ class _Report:
         }
 
 
-def compact(args: argparse.Namespace, env: Environment, library: Library) -> int:
-    """Compact, or only say what it would save, or take the last compaction back."""
+def compact(
+    args: argparse.Namespace,
+    env: Environment,
+    library: Library,
+    open_asker: Optional[Callable[[], Any]] = None,
+) -> int:
+    """Compact, or only say what it would save, or take the last compaction back.
+
+    ``open_asker`` makes the Asker for a summary, in place of what the configuration says.
+    """
     id = chosen(args.id, env, library)
     if args.dry_run:
         _tell(_report(id, library.read(id).stream, args, None), args, env, done=False)
@@ -69,7 +77,8 @@ def compact(args: argparse.Namespace, env: Environment, library: Library) -> int
             plan = _plan(stream, args, "")
             # What asks a model costs as much as a query, which a dry run need not pay.
             asker = importlib.import_module("jpq.cli.conversation_ask").Asker
-            with asker(_config(stream, args, env), env) as model:
+            opened = open_asker() if open_asker else asker(_config(stream, args, env), env)
+            with opened as model:
                 summary = summarize(stream.entries, plan, model.ask)
         report = _report(id, stream, args, summary)
         worth_it = report.after < report.before

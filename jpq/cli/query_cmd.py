@@ -74,7 +74,7 @@ def _run(args: argparse.Namespace, env: Environment) -> Tuple[int, Optional[int]
             log.info("jpq %s asks %s, conversation %s", __version__, query.model, query.journal.id)
             outcome = _answer(query, args, env, log, early)
         _log_ending(log, outcome, time.monotonic() - started)
-        _offer_compaction(query, outcome, args, env)
+        _offer_compaction(query, outcome, args, env, log)
         _make_title(query, outcome, env, log, early.deadline)
     except NoModelError:
         if args.format in ("json", "jsonl"):
@@ -180,7 +180,7 @@ def _replay(args: argparse.Namespace, env: Environment) -> bool:
 
 
 def _offer_compaction(
-    query: Query, outcome: TurnOutcome, args: argparse.Namespace, env: Environment
+    query: Query, outcome: TurnOutcome, args: argparse.Namespace, env: Environment, log: RunLog
 ) -> None:
     too_long = getattr(outcome.ending.error, "kind", None) is ErrorKind.CONTEXT_LENGTH
     limit = query.config["conversation.compact_at"]
@@ -195,6 +195,14 @@ def _offer_compaction(
     )
     if line:
         env.tell(PREFIX + line)
+        if query.interactive and outcome.signum is None and env.stdout and env.stdout.isatty():
+            asker = importlib.import_module("jpq.cli.conversation_ask").Asker
+            importlib.import_module("jpq.cli.compaction_prompt").ask_to_compact(
+                query.journal,
+                too_long,
+                env,
+                lambda: asker(query.config, env, base_url=args.base_url or "", log=log),
+            )
 
 
 def _make_title(

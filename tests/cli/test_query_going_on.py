@@ -153,6 +153,31 @@ def test_what_is_too_long_can_be_made_shorter(home: Home) -> None:
         assert "They said hello." in str(sent) and "q2" in str(sent) and "q1" not in str(sent)
 
 
+@pytest.mark.parametrize(
+    "key, told", [(b"s", b"is sent as about"), (b"n", b""), (b"d", b"nothing was done")]
+)
+def test_on_a_terminal_it_is_offered_at_once(home: Home, key: bytes, told: bytes) -> None:
+    """With the settings and the log of the question, and without another end of the run."""
+    environ = {**home.environ, "TERM": "xterm"}
+    environ.pop("CI", None)
+    replies = [answer("A1"), error("400 Bad Request", TOO_LONG), answer("They said hello.")]
+    with Server(*replies) as server:
+        home.run(*model_at(server), "q1 " * 500)
+        words = jpq_words(*model_at(server), "-c", "q2")
+        with Child(words, environ, home.cwd, terminal=True) as child:
+            child.wait_for(b"[n]o ")
+            child.type(key + b"\n")
+            if told:
+                child.wait_for(told)
+            assert child.end() == 65
+        assert len(server.seen) == (3 if key == b"s" else 2)
+    (folder,) = home.folders()
+    made = [entry for entry in entries(folder) if entry["type"] == "compaction"]
+    assert [entry["summary"] for entry in made] == ["They said hello."] * (key == b"s")
+    with open(os.path.join(home.home, "state", "log", "jpq.log"), encoding="utf-8") as file:
+        assert file.read().count("for a summary") == (1 if key == b"s" else 0)
+
+
 def test_a_long_conversation_offers_to_be_compacted(home: Home) -> None:
     with Server(*([answer("A1 " * 200)] * 3)) as server:
         limit = ("--set", "conversation.compact_at=100")
