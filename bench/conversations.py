@@ -15,7 +15,7 @@ from jpq.conversation.entry import to_json_bytes
 from jpq.conversation.event import ChatRequest, Draft
 from jpq.store.library import Library
 
-ROUNDS = 5
+ROUNDS = 3
 ENTRIES = 100_000
 SHORT = 1_000
 CONVERSATIONS = 10_000
