@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional
 from bench.compare import Row, median, ratio, rounds
 from bench.process import Cost, Program
 from jpq.conversation.entry import to_json_bytes
-from jpq.conversation.event import ChatRequest, Draft
+from jpq.conversation.event import ChatRequest, Compaction, Draft
 from jpq.store.library import Library
 
 ROUNDS = 3
@@ -59,6 +59,7 @@ for name in sorted(os.listdir(sys.argv[1])):
         except OSError:
             pass
 """
+_JPQ = [sys.executable, "-m", "jpq"]
 _NAMES = "import os, sys; os.listdir(sys.argv[1])"
 
 
@@ -70,18 +71,24 @@ def measure(environ: Dict[str, str], count: int = ROUNDS) -> List[Row]:
 def _long(environ: Dict[str, str], count: int) -> List[Row]:
     store = os.path.join(environ["JPQ_HOME"], "data", "conversations")
     long, short = (_conversation(store, n, entries) for n, entries in enumerate((ENTRIES, SHORT)))
+    _sum_up(store, long)
+    model = os.path.join(environ["JPQ_HOME"], "reply.toml")
+    with open(model, "w", encoding="utf-8") as script:
+        script.write('[[reply]]\ntext = "Hello."\n')
     path = os.path.join(store, long, "events.jsonl")
     size = os.path.getsize(path) / 1e6
     costs = rounds(
         [
             Program("open", _python(_APPEND, store, long)),
             Program("short", _python(_APPEND, store, short)),
+            Program("ask", [*_JPQ, "-m", f"scripted/{model}", "-r", long, "next"]),
             Program("loads", _python(_LOADS, path)),
         ],
         environ,
         count,
     )
     open_s, loads_s = _seconds(costs["open"]), _seconds(costs["loads"])
+    ask_s = _seconds(costs["ask"])
     added = [whole.wall_s - start.wall_s for whole, start in zip(costs["open"], costs["short"])]
     # In turn, as what else is written to the disk decides most of it.
     appends = [[_append_ms(environ, store, id) for id in (short, long)] for _ in range(count)]
@@ -105,6 +112,14 @@ def _long(environ: Dict[str, str], count: int) -> List[Row]:
             "x2",
             to_long <= 2 * to_short,
         ),
+        Row(
+            "ask another question in it, a whole run, when all but its last turn is summed up",
+            f"{median(ask_s):.2f} s",
+            f"json.loads of its lines {median(loads_s):.2f} s",
+            f"x{ratio(ask_s, loads_s):.2f}",
+            "x3",
+            ratio(ask_s, loads_s) <= 3,
+        ),
     ]
 
 
@@ -112,7 +127,7 @@ def _many(environ: Dict[str, str], count: int) -> List[Row]:
     store = os.path.join(environ["JPQ_HOME"], "data", "conversations")
     for number in range(CONVERSATIONS):
         _conversation(store, number, 6, _NEEDLE if number == CONVERSATIONS // 2 else "")
-    jpq = [sys.executable, "-m", "jpq", "conversation"]
+    jpq = [*_JPQ, "conversation"]
     programs = [
         Program("ls", [*jpq, "ls"]),
         Program("word", [*jpq, "grep", _NEEDLE]),
@@ -192,6 +207,16 @@ def _entry(number: int, word: str) -> Dict[str, Any]:
 def _time(number: int) -> str:
     minutes, seconds = divmod(number, 60)
     return f"2026-01-01T{minutes // 60 % 24:02d}:{minutes % 60:02d}:{seconds:02d}.000Z"
+
+
+def _sum_up(store: str, id: str) -> None:
+    """Have all but the last turn of a conversation sent as a sentence."""
+    journal = Library(store).open(id, 0, print)
+    turns = journal.stream.turns()
+    first, last = turns[0].entries[0], turns[-2].entries[-1]
+    summed_up = Compaction(first.event_id, last.event_id, summary="All is well.")
+    journal.commit([Draft(summed_up)])
+    journal.close()
 
 
 def _append_ms(environ: Dict[str, str], store: str, id: str) -> float:
