@@ -42,6 +42,11 @@ class Escalation:
         self._waits = True
         return MENU
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether the end was asked for."""
+        return self._ending
+
     def end(self) -> None:
         """The end was asked for in another way."""
         self._ending = True

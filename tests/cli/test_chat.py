@@ -7,6 +7,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import threading
 from typing import Any, List
 
@@ -278,3 +279,28 @@ def test_a_fault_in_a_command_does_not_end_the_chat(desk: Desk) -> None:
         assert b"One." in say(child, "/show", b"One.")
         prompt_behind(child, b"One.")
         assert leave(child) == 0
+
+
+def test_ctrl_c_while_nobody_reads_the_answer_leads_back_to_the_prompt(desk: Desk) -> None:
+    fifo = os.path.join(desk.folder, "fifo")
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
+    program = ("sh", "-c", f'exec "$0" -m jpq "$@" >{fifo}', sys.executable)
+    script = answer("word " * 40_000)
+    with Server(script) as server, desk.chat(server, program=program) as child:
+        child.type(b"hello\r")
+        wait_until(lambda: _types(desk)[-1:] == ["turn_end"])
+        press(child, PRESS)
+        while child.process.poll() is None:
+            with contextlib.suppress(BlockingIOError):
+                os.read(reader, 65536)
+            child.type(b"\x04")
+            child.read(0.05)
+        assert child.end() == 0
+    os.close(reader)
+
+
+def _types(desk: Desk) -> List[str]:
+    """The types of all entries so far."""
+    folders = conversations(os.path.join(desk.folder, "home"))
+    return [entry["type"] for folder in folders for entry in entries(folder)]

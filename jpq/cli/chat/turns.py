@@ -14,7 +14,7 @@ from jpq.conversation.event import Draft
 from jpq.errors import JpqError
 from jpq.events.turn import Error, Result, TurnEvent
 from jpq.events.usage import Usage
-from jpq.interrupt.signals import SignalRouter
+from jpq.interrupt.signals import SignalRouter, is_key
 from jpq.render.worker import DisplayFailed, View
 from jpq.session import TurnSetup, run_turn
 from jpq.tools.toolset import Toolset
@@ -51,9 +51,10 @@ class Turns:
                 early = self._signals.take_early()
                 if early is not None:
                     self._inbox.post(early)
-                return self._logged(
-                    run_turn(self._setup(), requests, self._inbox, self.renderer, self._router)
+                outcome = run_turn(
+                    self._setup(), requests, self._inbox, self.renderer, self._router
                 )
+            return self._logged(self._without_late_press(outcome))
         except Exception as error:
             chat.log.failure(error)
             ending = of_error(as_error(error))
@@ -61,6 +62,14 @@ class Turns:
             return _nothing(ending)
         finally:
             self._router.escalation.reset()
+
+    def _without_late_press(self, outcome: TurnOutcome) -> TurnOutcome:
+        """A first press that came when all was saved leads back to the prompt, too."""
+        router = self._router
+        late = outcome.signum is not None and is_key(outcome.signum)
+        if late and router.prompt_follows and not router.escalation.is_ending:
+            return outcome._replace(signum=None)
+        return outcome
 
     def _logged(self, outcome: TurnOutcome) -> TurnOutcome:
         self._chat.log.info(
