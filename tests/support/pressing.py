@@ -41,6 +41,8 @@ from tests.support.server import (
 PRESS = b"\x03"
 MARK = {place: MENUS[place][-1].words.encode() + b"  [?] " for place in Place}
 WAIT_S = 15.0
+# Several turns of one phase stand still while the others are played.
+PATIENCE_S = 100.0
 
 # A tool that tells each run in a file, says something, and goes on once another file is there.
 SLOW = """
@@ -127,7 +129,7 @@ def _streaming(*values: Any) -> Callable[[threading.Event], Sequence[Sequence[St
     def scripts(end: threading.Event) -> Sequence[Sequence[Step]]:
         begun = events(*values) if values else []
         ending = rest(delta(" and more.")) if begun else answer("Late.")
-        return [[*begun, Pause(end), *ending], answer("Fine.")]
+        return [[*begun, Pause(end, PATIENCE_S), *ending], answer("Fine.")]
 
     return scripts
 

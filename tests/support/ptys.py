@@ -114,7 +114,8 @@ class Child:
         deadline = time.monotonic() + WAIT_S
         while not has_come():
             alive = self._read(deadline)
-            assert has_come() or alive, f"{wanted!r} never came: {self.output!r} {self.errors!r}"
+            came = f"{self.output!r} {self.errors!r}, exit code {self.process.poll()}"
+            assert has_come() or alive, f"{wanted!r} never came: {came}"
 
     def read(self, seconds: float) -> bool:
         """Read what there is, waiting up to ``seconds`` for it; False when there was nothing."""
