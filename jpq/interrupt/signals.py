@@ -55,8 +55,10 @@ class SignalRouter:
     signal that no scope takes is raised: KeyboardInterrupt or Signalled. Once the end was
     asked for, a press ends the process at once.
 
-    SIGQUIT and SIGTSTP are left to the system, which obeys them even where Python hangs;
-    ``jpq.terminal.modes`` sees to the terminal.
+    One scope serves all phases of a turn, as it is the main thread that takes the message, and
+    knows by then which phase it interrupts. SIGQUIT and SIGTSTP are left to the system, which
+    obeys them even where Python hangs; ``jpq.terminal.modes`` sees to the terminal. SIGWINCH
+    needs nobody: the width is asked each time.
     """
 
     def __init__(
