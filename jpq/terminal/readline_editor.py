@@ -75,7 +75,8 @@ class ReadlineEditor:
         """Add ``text`` to the history, unless it is the newest there already."""
         newest = readline.get_current_history_length()
         if text and (not newest or readline.get_history_item(newest) != text):
-            readline.add_history(text)
+            with contextlib.suppress(ValueError):  # a NUL, or what the locale cannot say
+                readline.add_history(text)
 
     def complete_with(self, complete: Complete) -> None:
         """Have the Tab key ask ``complete``."""

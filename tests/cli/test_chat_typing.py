@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from jpq.cli.chat.history import History
 from tests.support.chatting import LOOK, WITHOUT_READLINE, Desk, answered, leave, press, say
 from tests.support.programs import question
 from tests.support.server import Server, answer
@@ -44,6 +45,17 @@ def test_arrow_keys_find_what_was_typed_also_in_the_next_chat(desk: Desk) -> Non
     (folder,) = [each[0] for each in os.walk(desk.folder) if each[0].endswith("chat-history")]
     (name,) = os.listdir(folder)
     assert stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode) == 0o600
+
+
+def test_entries_that_no_line_can_hold_are_passed_over(desk: Desk) -> None:
+    history = History(os.path.join(desk.folder, "home", "state"), os.path.realpath(desk.work))
+    for text in ("good", "a NUL \0", "half a pair \ud800"):
+        history.add(text)
+    with Server(answer("Fine.")) as server, desk.chat(server) as child:
+        press(child, UP, b"good")
+        answered(child, b"\r", b"Fine.")
+        assert leave(child) == 0
+    assert asked(server) == ["good"]
 
 
 def test_an_ephemeral_chat_leaves_no_history(desk: Desk) -> None:
