@@ -109,13 +109,14 @@ def load_config(
     conversation: Optional[Mapping[str, Any]] = None,
     template: Optional[Source] = None,
     confirm: Optional[Confirm] = None,
+    whose: str = "",
 ) -> Config:
     """The settings in effect, from the weakest source to the strongest.
 
-    ``options`` are dotted names with the values that the command line's options gave;
-    ``sets`` are the texts of ``--set``; ``conversation`` is the conversation's own
-    configuration, as nested tables or dotted names; ``template`` is what one sets, which
-    options win over. ``confirm`` asks whether to trust a
+    ``options`` are dotted names with the values that the command line's options gave, or a
+    program's, which errors name with ``whose``; ``sets`` are the texts of ``--set``;
+    ``conversation`` is the conversation's own configuration, as nested tables or dotted names;
+    ``template`` is what one sets, which options win over. ``confirm`` asks whether to trust a
     project file that is new; None asks nobody, and such a file is not used.
 
     Raises ConfigError for a file, variable or option that cannot be used, and UsageError
@@ -130,7 +131,7 @@ def load_config(
     sources.extend(environment_sources(environ, warnings))
     if template is not None:
         sources.append(template)
-    sources.extend(option_sources(options or {}, warnings))
+    sources.extend(option_sources(options or {}, warnings, whose))
     sources.extend(set_sources(sets, warnings))
     config = Config(sources, warnings)
     check_model(config)

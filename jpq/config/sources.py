@@ -192,17 +192,20 @@ def environment_sources(environ: Mapping[str, str], warnings: List[str]) -> Iter
         yield _single(label, path, value_in_text(path, environ[variable], label), warnings)
 
 
-def option_sources(options: Mapping[str, Any], warnings: List[str]) -> Iterator[Source]:
-    """Settings that options made: dotted names with values. Raises UsageError for no name."""
+def option_sources(
+    options: Mapping[str, Any], warnings: List[str], whose: str = ""
+) -> Iterator[Source]:
+    """Settings that options made: dotted names with values; those of the command line, or of
+    whom errors are to name. Raises UsageError for no name."""
     for name, value in options.items():
         try:
             path = split_name(name)
         except ValueError as error:
             raise UsageError(
-                f"An option sets {shown(name)}, but {error}.", where="command line"
+                f"An option sets {shown(name)}, but {error}.", where=whose or "command line"
             ) from None
         row = find_row(path) or find_owner(path)
-        option = row.option.split(" ")[0] if row else ""
+        option = whose or (row.option.split(" ")[0] if row else "")
         label = f"{OPTION}{option}" if option else "command line"
         yield _single(label, path, value, warnings)
 

@@ -66,7 +66,12 @@ def load(
     of a conversation that goes on. Raises ConfigError."""
     given = {name: value for path, value in leaves(config) for name in [_dotted(path)]}
     return load_config(
-        place.paths, place.environ, place.cwd, options={**given, **chosen}, conversation=own
+        place.paths,
+        place.environ,
+        place.cwd,
+        options={**given, **chosen},
+        conversation=own,
+        whose="of jpq.Session",
     )
 
 

@@ -64,8 +64,14 @@ class Parts:
             self._toolset = toolset_of(
                 self.config, place.cwd, self._functions, known=self._servers is None
             )
+            base_url = f"providers.{self.model.provider}.base_url"
             self._provider: Provider = open_provider(
-                self.model, self.config, place.paths, place.environ, learn_key=_nobody_logs
+                self.model,
+                self.config,
+                place.paths,
+                place.environ,
+                learn_key=_nobody_logs,
+                base_url=self.config.option(base_url) or "",
             )
         except BaseException:
             self._close_servers()

@@ -258,6 +258,22 @@ def test_what_cannot_be_used_is_told_at_once(arguments: Any, error: Any) -> None
         jpq.Session(**arguments)
 
 
+def test_errors_say_that_the_program_set_it() -> None:
+    for arguments in ({"model": "no-such-alias"}, {"config": {"request.idle_timeout_s": "soon"}}):
+        with pytest.raises(jpq.ConfigError) as wrong:
+            jpq.Session(**arguments)  # type: ignore[arg-type]
+        assert wrong.value.where == "option of jpq.Session"
+
+
+def test_what_the_program_says_wins_over_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with Server(answer("Hello")) as server:
+        config = {"providers.openai": {"base_url": server.url, "api": "openai-chat"}}
+        with jpq.Session("openai/gpt-5", config=config) as session:
+            assert session.ask("hi").text == "Hello"
+
+
 def test_a_saved_conversation_goes_on(tmp_path: Any) -> None:
     with Server(answer("One."), answer("Two.")) as server:
         with open_at(server, store=str(tmp_path), system="Be brief.") as session:
