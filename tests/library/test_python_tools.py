@@ -255,3 +255,44 @@ def test_configured_tools_are_offered_where_nobody_chooses(tmp_path: Any) -> Non
     with jpq.Session(model, tools=None, config={"tools": {"shout": shout}}) as session:
         (result,) = results(session.stream("go"))
     assert result.content.strip() == "hello"
+
+
+def test_rules_hold_for_functions_too(tmp_path: Any) -> None:
+    with talk(tmp_path, add, config={"policy": {"deny": ["add(a=2)"]}}) as session:
+        (result,) = results(session.stream("go"))
+    assert "forbidden by the rule" in result.content
+
+
+def test_answering_questions_gives_no_permission(tmp_path: Any) -> None:
+    careful = jpq.tool(run="ask")(add.function)
+    session = talk(tmp_path, careful, answer=lambda request: "yes")
+    with session, pytest.raises(jpq.DeniedError, match="needs your permission"):
+        session.ask("go")
+
+
+def test_yes_is_asked_for_nothing(tmp_path: Any) -> None:
+    careful = jpq.tool(run="ask")(add.function)
+    with talk(tmp_path, careful, yes=True) as session:
+        (result,) = results(session.stream("go"))
+    assert result.content == "5"
+
+
+def test_results_come_as_their_calls_end(tmp_path: Any) -> None:
+    gate = threading.Event()
+    calls = '{ name = "wait" }, { name = "quick" }'
+
+    def wait() -> str:
+        return "opened" if gate.wait(15) else "never opened"
+
+    def quick() -> str:
+        return "quick"
+
+    with talk(
+        tmp_path, wait, quick, replies=(f'match = "go"\ntool_calls = [{calls}]', DONE)
+    ) as session:
+        seen = []
+        for event in session.stream("go"):
+            if isinstance(event, jpq.ToolResult):
+                seen.append(event.content)
+                gate.set()
+    assert seen == ["quick", "opened"]
