@@ -64,7 +64,7 @@ def load(
 ) -> Config:
     """The settings in effect. ``config`` has nested tables or dotted names; ``own`` are those
     of a conversation that goes on. Raises ConfigError."""
-    given = {name: value for path, value in leaves(config) for name in [_dotted(path)]}
+    given = {_dotted(path): value for path, value in leaves(config)}
     return load_config(
         place.paths,
         place.environ,
@@ -161,5 +161,6 @@ def _name_of(tool: OfferedTool) -> str:
 
 
 def _dotted(path: Sequence[str]) -> str:
-    """A name that was dotted already stays one."""
-    return ".".join(part if "." in part else join_name((part,)) for part in path)
+    """The dotted name of ``path``, whose first part may be one already."""
+    first, *rest = path
+    return ".".join([first, join_name(tuple(rest))] if rest else [first])

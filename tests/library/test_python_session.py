@@ -274,6 +274,21 @@ def test_what_the_program_says_wins_over_variables(monkeypatch: pytest.MonkeyPat
             assert session.ask("hi").text == "Hello"
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"context_windows": {"custom/test-1.5": 4096}},
+        {'context_windows."custom/test-1.5"': 4096},
+    ],
+)
+def test_settings_are_nested_or_dotted_and_names_in_them_may_have_dots(config: Any) -> None:
+    with Server(answer("Hello")) as server:
+        settings = {**at(server), **config}
+        with jpq.Session("custom/test-1.5", config=settings) as session:
+            tokens = [e for e in session.stream("hi") if isinstance(e, jpq.TokenUpdate)]
+    assert [event.context_limit for event in tokens] == [4096]
+
+
 def test_a_saved_conversation_goes_on(tmp_path: Any) -> None:
     with Server(answer("One."), answer("Two.")) as server:
         with open_at(server, store=str(tmp_path), system="Be brief.") as session:
