@@ -54,6 +54,11 @@ Approve = Callable[[PermissionRequest], Union[bool, str]]
 Answer = Callable[[QuestionRequest], Optional[str]]
 
 
+def hint_in_python(hint: str) -> str:
+    """``hint``, where it names an option that a program has no use for."""
+    return hint.replace("Allow every tool with --yes", "Give the session an approve function")
+
+
 class Asking:
     """A request on its way to the program and back. ``decide`` is called on the program's
     thread, ``wait`` on the turn's."""

@@ -12,8 +12,15 @@ import sys
 import threading
 from typing import Any, Callable, ContextManager, Iterator, Optional, Union
 
-from jpq.events.turn import TurnEvent
-from jpq.library.asking import Answer, Approve, Asking, PermissionRequest, QuestionRequest
+from jpq.events.turn import Error, TurnEvent
+from jpq.library.asking import (
+    Answer,
+    Approve,
+    Asking,
+    PermissionRequest,
+    QuestionRequest,
+    hint_in_python,
+)
 from jpq.named import NamedTuple
 from jpq.turn.ending import TurnOutcome
 from jpq.turn.inbox import Inbox, StopAsked
@@ -86,6 +93,8 @@ class RunningTurn:
 
     def show(self, event: TurnEvent) -> None:
         """Hand the program an event."""
+        if isinstance(event, Error):
+            event = event._replace(hint=hint_in_python(event.hint))
         self._items.post(event)
 
     def flush(self, timeout_s: float) -> bool:

@@ -13,7 +13,7 @@ from jpq.conversation.event import ChatRequest, Draft
 from jpq.errors import BadInputError, UsageError
 from jpq.events.transcript import ChatResponse
 from jpq.events.usage import Usage, total_usage
-from jpq.library.asking import Answer, Approve, ProgramAsker
+from jpq.library.asking import Answer, Approve, ProgramAsker, hint_in_python
 from jpq.library.attachments import Attachable, read_attachments
 from jpq.library.opening import (
     OfferedTool,
@@ -227,7 +227,7 @@ class Session:
         assert turn.outcome is not None
         error = turn.outcome.ending.error
         if error is not None and turn.outcome.ending.status in _FAILED:
-            error.response = response
+            error.hint, error.response = hint_in_python(error.hint), response
             raise error
         return response
 

@@ -70,10 +70,7 @@ class Admission:
         if decision.action == ALLOW:
             hint = f'Set tools.{name}.result = "unattended".'
         elif decision.by_mode and decision.action == ASK:
-            hint = (
-                "Allow every tool with --yes (in Python, approve= decides), "
-                f'or set tools.{name}.run = "unattended".'
-            )
+            hint = f'Allow every tool with --yes, or set tools.{name}.run = "unattended".'
         else:
             hint = f"Allow it with a rule under policy.allow; it was {decision.by}."
         return DeniedError(
