@@ -127,7 +127,7 @@ def test_a_tool_asks_the_person_and_goes_on_with_the_answer() -> None:
         assert b"asks asks: Which?" in child.output
         child.type(b"2\n")
         assert child.end() == 0
-        assert b"\nblue\r\n" in child.output
+        assert child.output.endswith(b"blue\r\n")
 
 
 def test_a_question_that_is_not_answered_in_time_closes() -> None:
