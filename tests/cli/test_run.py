@@ -115,7 +115,7 @@ def test_help_names_common_options_first_and_shows_examples() -> None:
     ran = jpq("--help-all")
     assert (ran.code, ran.err) == (0, b"")
     assert 24 <= len(ran.text.splitlines()) <= LONGEST_HELP
-    told = re.search(r"\n(  chat, .*\n  .*)\n", ran.text)
+    told = re.search(r"--help\): (chat, .*\n.*);", ran.text)
     assert told and {*COMMANDS} - {"query", "ask"} == {*re.findall("[a-z]{2,}", told.group(1))}
     assert ran.text.index("--model") < ran.text.index("--format") < ran.text.index("--set")
     assert 'jpq "Why is the sky blue?"' in ran.text
