@@ -15,7 +15,7 @@ from jpq.config.keys import kept_keys
 from jpq.config.load import Config, load_config
 from jpq.errors import BadInputError, ConfigError, ExitCode
 from jpq.provider.base import ProviderRow
-from jpq.provider.discover import OLLAMA, Listening, find_listening, how_to_use
+from jpq.provider.discover import Listening, find_listening
 from jpq.provider.local_engine import engine_obstacle, require_engine
 from jpq.provider.local_fetch import PipFetch
 from jpq.provider.local_install import install
@@ -150,11 +150,8 @@ def _key_source(row: ProviderRow, env: Environment, kept: Sequence[str]) -> str:
 
 
 def _served(found: Listening) -> List[Dict[str, str]]:
-    provider = "ollama" if found.endpoint.server == OLLAMA.server else "llama-server"
+    provider = found.endpoint.provider
     note = f"{found.endpoint.server} on {found.endpoint.address}"
-    ways = how_to_use(found)
-    if len(ways) > 1:  # not a provider yet
-        note += "; first: " + " && ".join(ways[:-1])
     return [_row(provider, model, "listening", note) for model in found.models or ("MODEL",)]
 
 

@@ -23,6 +23,7 @@ class Endpoint(NamedTuple):
     """Where a kind of local server listens by default, and where it lists its models."""
 
     server: str
+    provider: str  # the row that asks it there
     host: str
     port: int
     path: str
@@ -40,8 +41,8 @@ class Listening(NamedTuple):
     models: Tuple[str, ...]
 
 
-OLLAMA = Endpoint("Ollama", "127.0.0.1", 11434, "/api/tags")
-LLAMA_SERVER = Endpoint("llama-server", "127.0.0.1", 8080, "/v1/models")
+OLLAMA = Endpoint("Ollama", "ollama", "127.0.0.1", 11434, "/api/tags")
+LLAMA_SERVER = Endpoint("llama-server", "llamacpp", "127.0.0.1", 8080, "/v1/models")
 ENDPOINTS = (OLLAMA, LLAMA_SERVER)
 
 
@@ -155,20 +156,14 @@ def _key_way(sources: Sources) -> List[str]:
 
 
 def _server_way(listening: Sequence[Listening]) -> List[str]:
-    lines = [f"       {way}" for found in listening for way in how_to_use(found)]
+    lines = [f"       {how_to_use(found)}" for found in listening]
     return lines or ["       start Ollama or llama-server, then: jpq models ls"]
 
 
-def how_to_use(found: Listening) -> List[str]:
-    """The commands that make jpq ask the server ``found``."""
+def how_to_use(found: Listening) -> str:
+    """The command that asks the server ``found``."""
     model = found.models[0] if found.models else "MODEL"
-    if found.endpoint.server == OLLAMA.server:
-        return [f'jpq -m ollama/{model} "..."']
-    return [
-        "jpq config set providers.llama-server.api openai-chat",
-        f"jpq config set providers.llama-server.base_url http://{found.endpoint.address}/v1",
-        f'jpq -m llama-server/{model} "..."',
-    ]
+    return f'jpq -m {found.endpoint.provider}/{model} "..."'
 
 
 def _get(endpoint: Endpoint) -> Any:

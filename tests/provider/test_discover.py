@@ -24,6 +24,7 @@ from jpq.provider.discover import (
     no_model_screen,
     ways_on,
 )
+from jpq.provider.rows import ROWS as BUILT_IN
 from tests.support.server import DROP, Pause, Server, error, head
 from tests.support.weights import ENGINE_MISSING
 
@@ -155,7 +156,11 @@ def test_the_screen_for_this_machine_shows_no_key(own_home: str) -> None:
 
 
 def test_how_a_server_is_used() -> None:
-    assert how_to_use(Listening(OLLAMA, ())) == ['jpq -m ollama/MODEL "..."']
-    lines = how_to_use(Listening(LLAMA_SERVER, ("gemma",)))
-    assert lines[-1] == 'jpq -m llama-server/gemma "..."'
-    assert "http://127.0.0.1:8080/v1" in lines[1]
+    assert how_to_use(Listening(OLLAMA, ())) == 'jpq -m ollama/MODEL "..."'
+    assert how_to_use(Listening(LLAMA_SERVER, ("gemma",))) == 'jpq -m llamacpp/gemma "..."'
+
+
+def test_a_server_is_asked_where_it_was_found() -> None:
+    rows = {row.name: row for row in BUILT_IN}
+    for endpoint in ENDPOINTS:
+        assert endpoint.address in rows[endpoint.provider].base_url
