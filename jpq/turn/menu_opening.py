@@ -24,7 +24,7 @@ def open_menus(
     """What ``router``'s signals are to do, asked where ``menus`` can be opened. Main thread."""
     watchdog = Watchdog(
         config["interrupt.shutdown_s"],
-        lambda left: renderer.show(Waiting(f"the end, which is forced in {left} s")),
+        lambda left: renderer.show(Waiting("the end, which is forced", left)),
     )
     prompter = Prompter(renderer.lease_now, sanitize, environ) if menus else None
     actions = FixedActions(config["interrupt.streaming"], config["interrupt.tools"])
