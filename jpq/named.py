@@ -1,8 +1,15 @@
 """NamedTuple: typing's, without what it costs there to make each class.
 
-typing checks and copies every annotation and compiles a constructor of its own for each
-class. A question loads a hundred of them, and that was a tenth of all it did (measured:
-0.6 million instructions a class, here 0.12).
+typing checks each annotation, and the namedtuple below it compiles a constructor of its own
+for each class. A question makes a hundred classes: it takes 538 million instructions with
+these, 570 with those of ``collections.namedtuple``, and 608 with typing's (Python 3.11).
+Constructors are as quick as typing's, and complain in the same words. One that all classes
+share would need no code to be made, and would take several times as long where fields are
+named or left to their defaults, as in each entry of a conversation.
+
+Type checkers see typing's own. tests/test_named.py compares the two. What jpq has no use for
+is left out: ``__match_args__``, ``copy.replace``, generic tuples and the form
+``NamedTuple("Name", ...)``.
 """
 
 from __future__ import annotations
@@ -18,8 +25,9 @@ class _Fields(tuple):  # type: ignore[type-arg]
     """What all named tuples have in common; ``_fields`` are their names, in order."""
 
     __slots__ = ()
-    _fields: Tuple[str, ...] = ()
-    _field_defaults: Dict[str, Any] = {}
+    # No annotations, which would be among the type hints of every class.
+    _fields = ()  # type: Tuple[str, ...]
+    _field_defaults = {}  # type: Dict[str, Any]
 
     @classmethod
     def _make(cls, values: Iterable[Any]) -> Any:
@@ -46,8 +54,12 @@ class _Making(type):
     """Makes the class that a class statement with NamedTuple as its base describes."""
 
     def __new__(cls, name: str, bases: Tuple[type, ...], body: Dict[str, Any]) -> Any:
+        if len(bases) > 1:
+            raise TypeError(f"{name} can have no base besides NamedTuple")
         fields = tuple(body.get("__annotations__", ()))
         defaults = {field: body[field] for field in fields if field in body}
+        if tuple(defaults) != fields[len(fields) - len(defaults) :]:
+            raise TypeError(f"{name} has a field without a default behind one with a default")
         code = _constructor(len(fields)).replace(co_name="__new__", co_varnames=("cls", *fields))
         construct = FunctionType(code, _GLOBALS, "__new__", tuple(defaults.values()))
         construct.__qualname__ = f"{name}.__new__"  # for what is said of wrong arguments
