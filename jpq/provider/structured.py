@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Iterator, Mapping
+from typing import Any, Mapping
 
 from jpq.conversation.schema_text import is_exact
 from jpq.errors import ErrorKind, StreamError
-from jpq.events.parts import StreamEvent
 from jpq.provider.base import Exchange, Progress, Provider, ProviderRequest, ProviderRow
+from jpq.provider.second_way import SecondWay
 
 NATIVE, INSTRUCTION, BOTH = "native", "instruction", "both"
 
@@ -67,48 +67,21 @@ class StructuredOutput:
 
     def exchange(self, request: ProviderRequest) -> Exchange:
         """The provider's exchange, for ``request`` with the schema."""
-        asked = with_schema(request, self._schema, self._way)
-        exchange = self._provider.exchange(asked)
         if self._way == INSTRUCTION:
-            return exchange
-        return _RefusableExchange(exchange, request, self)
+            return self._in_words(request)
+        return SecondWay(
+            self._provider.exchange(with_schema(request, self._schema, self._way)),
+            lambda: self._in_words(request),
+            _is_about_schema,
+            helped=self._say_it,
+        )
 
-    def told_in_words(self, request: ProviderRequest) -> Exchange:
-        """Another exchange for ``request``, whose schema the API refused."""
-        self._way = INSTRUCTION
+    def _in_words(self, request: ProviderRequest) -> Exchange:
         return self._provider.exchange(with_schema(request, self._schema, INSTRUCTION))
 
-
-class _RefusableExchange:
-    """An exchange that is made once more, in words, where the API refuses the schema."""
-
-    def __init__(
-        self, exchange: Exchange, request: ProviderRequest, provider: StructuredOutput
-    ) -> None:
-        self._exchange = exchange
-        self._request = request
-        self._provider = provider
-        self._aborted = False
-
-    @property
-    def ending(self) -> bool:
-        return self._exchange.ending
-
-    def events(self) -> Iterator[StreamEvent]:
-        try:
-            yield from self._exchange.events()
-            return
-        except StreamError as error:
-            if not _is_about_schema(error):
-                raise
-        self._exchange = self._provider.told_in_words(self._request)
-        if self._aborted:  # between the two; the second is never asked then
-            self._exchange.abort()
-        yield from self._exchange.events()
-
-    def abort(self) -> None:
-        self._aborted = True
-        self._exchange.abort()
+    def _say_it(self) -> None:
+        """From now on the model is told in words."""
+        self._way = INSTRUCTION
 
 
 def with_schema(request: ProviderRequest, schema: Mapping[str, Any], way: str) -> ProviderRequest:

@@ -9,7 +9,7 @@ import pytest
 from jpq.conversation.schema_text import parse_schema
 from jpq.conversation.thread import Message, Thread, ThreadText
 from jpq.errors import ErrorKind, StreamError
-from jpq.events.parts import STOP, Finished, StreamEvent
+from jpq.events.parts import STOP, Finished, MessageDelta, Part, StreamEvent
 from jpq.provider.base import ProviderRequest, ProviderRow
 from jpq.provider.registry import load_api
 from jpq.provider.structured import BOTH, INSTRUCTION, NATIVE, StructuredOutput, way_of
@@ -25,8 +25,13 @@ class Recorder:
 
     def __init__(self, *refusals: Any) -> None:
         self.requests: List[ProviderRequest] = []
+        self.exchanges: List[_Exchange] = []
+        self.begins_with: List[StreamEvent] = []
         self._refusals = list(refusals)
-        self.aborted = 0
+
+    @property
+    def aborted(self) -> int:
+        return sum(each.aborts for each in self.exchanges)
 
     def prepare(self, model: str, progress: Any) -> None:
         """Nothing."""
@@ -37,23 +42,26 @@ class Recorder:
     def exchange(self, request: ProviderRequest) -> Any:
         self.requests.append(request)
         error = self._refusals.pop(0) if self._refusals else None
-        return _Exchange(self, error)
+        self.exchanges.append(_Exchange(self.begins_with, error))
+        return self.exchanges[-1]
 
 
 class _Exchange:
     ending = False
 
-    def __init__(self, recorder: Recorder, error: Any) -> None:
-        self._recorder = recorder
+    def __init__(self, begins_with: List[StreamEvent], error: Any) -> None:
+        self._begins_with = begins_with
         self._error = error
+        self.aborts = 0
 
     def events(self) -> Iterator[StreamEvent]:
+        yield from self._begins_with
         if self._error is not None:
             raise self._error
         yield Finished(STOP)
 
     def abort(self) -> None:
-        self._recorder.aborted += 1
+        self.aborts += 1
 
 
 def sent(api: str, schema: Mapping[str, Any] = SCHEMA, **quirks: Any) -> Any:
@@ -145,9 +153,37 @@ def test_a_refusal_in_words_too_is_the_end() -> None:
         list(StructuredOutput(recorder, SCHEMA, NATIVE).exchange(REQUEST).events())
 
 
-def test_aborting_reaches_the_exchange_that_runs() -> None:
+def test_a_refusal_after_the_answer_began_is_no_refusal_of_the_schema() -> None:
+    recorder = Recorder(refusal("no schema"))
+    recorder.begins_with = [Part(0, MessageDelta("{"))]
+    seen: List[StreamEvent] = []
+    with pytest.raises(StreamError, match="no schema"):
+        for event in StructuredOutput(recorder, SCHEMA, NATIVE).exchange(REQUEST).events():
+            seen.append(event)
+    assert seen == recorder.begins_with and len(recorder.requests) == 1
+
+
+def test_a_schema_is_sent_again_where_words_were_refused_too() -> None:
+    recorder = Recorder(refusal("no schema"), refusal("the format of the key is wrong"))
+    provider = StructuredOutput(recorder, SCHEMA, NATIVE)
+    with pytest.raises(StreamError):
+        list(provider.exchange(REQUEST).events())
+    list(provider.exchange(REQUEST).events())
+    assert "response_format" in recorder.requests[-1].options
+
+
+def test_what_was_stopped_is_not_told_in_words() -> None:
     recorder = Recorder(refusal("no schema"))
     exchange = StructuredOutput(recorder, SCHEMA, NATIVE).exchange(REQUEST)
     exchange.abort()
-    list(exchange.events())
-    assert recorder.aborted == 2 and len(recorder.requests) == 2
+    with pytest.raises(StreamError, match="no schema"):
+        list(exchange.events())
+    assert recorder.aborted == 1
+
+
+def test_aborting_reaches_the_exchange_that_runs() -> None:
+    recorder = Recorder(refusal("no schema"))
+    exchange = StructuredOutput(recorder, SCHEMA, NATIVE).exchange(REQUEST)
+    assert next(exchange.events()) == Finished(STOP)
+    exchange.abort()
+    assert [each.aborts for each in recorder.exchanges] == [0, 1]
