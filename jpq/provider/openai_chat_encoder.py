@@ -37,6 +37,7 @@ from jpq.wire.message import HttpRequest
 
 _LONGEST_CALL_ID = 40  # OpenAI's own word: "Expected a string with maximum length 40"
 _OWN_FIELDS = ("model", "messages", "stream", "tools")
+_NO_ANSWER = "(no answer)"  # what stands for an answer that there is none of
 # Options of every API, in the ``reasoning`` of servers that have one (OpenRouter).
 _REASONING = {"reasoning_effort": "effort", "reasoning_budget": "max_tokens"}
 
@@ -99,6 +100,8 @@ def _messages(request: ProviderRequest, row: ProviderRow) -> List[Dict[str, Any]
         else:
             encoded.extend(_user(message.blocks, ids, row))
     merged = _merged(encoded)
+    if row.quirks.get("answer_after_results", False):
+        merged = list(_answered(merged))
     if thread.continues and merged and merged[-1]["role"] == "assistant":
         # A reply that comes whole would begin with the open answer again (llama.cpp).
         prefill = row.quirks.get("prefill", False) if request.stream else False
@@ -227,6 +230,20 @@ def _merged(messages: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
             continue
         merged[-1] = {**last, **message, "content": _both(last["content"], message["content"])}
     return merged
+
+
+def _answered(messages: Sequence[Dict[str, Any]]) -> Iterator[Dict[str, Any]]:
+    """The messages with an answer between results and the question that follows them.
+
+    There is none where a turn ended with its results, and where what tools gave beside text
+    is said after them.
+    """
+    before = ""
+    for message in messages:
+        if before == "tool" and message["role"] == "user":
+            yield {"role": "assistant", "content": _NO_ANSWER}
+        before = message["role"]
+        yield message
 
 
 def _both(first: Any, second: Any) -> Any:

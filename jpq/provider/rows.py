@@ -128,6 +128,7 @@ ROWS: Tuple[ProviderRow, ...] = (
             "stream_options": False,
             "prefill": "prefix",
             "call_id_length": 9,
+            "answer_after_results": True,
             "result_media": False,
         },
     ),

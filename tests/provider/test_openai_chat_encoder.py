@@ -164,6 +164,28 @@ def test_results_come_before_what_was_said_with_them() -> None:
     assert sent[1]["content"] is None
 
 
+def test_an_answer_stands_between_results_and_a_question_where_that_is_insisted_on() -> None:
+    stopped = Message("user", (*tool_turn()[-1].blocks, ThreadText("Stop.")))
+    strict = row(answer_after_results=True)
+    sent = sent_messages(*tool_turn()[:-1], stopped, to=strict)
+    assert [m["role"] for m in sent] == ["user", "assistant", "tool", "assistant", "user"]
+    assert sent[3] == {"role": "assistant", "content": "(no answer)"}
+    reasoned = assistant(ThreadReasoning("hm", MINE))  # which is not sent
+    sent = sent_messages(*tool_turn(), reasoned, QUESTION, to=strict)
+    assert [m["role"] for m in sent] == ["user", "assistant", "tool", "assistant", "user"]
+
+
+@pytest.mark.parametrize("prefill", [False, "prefix"])
+def test_no_answer_is_made_up_where_there_is_one_or_none_is_due(prefill: Any) -> None:
+    strict = row(answer_after_results=True, prefill=prefill)
+    waiting = sent_messages(*tool_turn(), to=strict)
+    assert [m["role"] for m in waiting] == ["user", "assistant", "tool"]
+    cut = (*tool_turn(), assistant(ThreadText("It sai")))
+    assert sent_messages(*cut, QUESTION, to=strict) == sent_messages(*cut, QUESTION)
+    usual = sent_messages(*cut, continues=True, to=row(prefill=prefill))
+    assert sent_messages(*cut, continues=True, to=strict) == usual
+
+
 def test_a_message_of_reasoning_alone_is_not_sent_and_its_neighbours_are_joined() -> None:
     sent = sent_messages(QUESTION, assistant(ThreadReasoning("hm", MINE)), QUESTION)
     assert sent == [{"role": "user", "content": "Hello?\n\nHello?"}]

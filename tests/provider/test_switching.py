@@ -86,7 +86,8 @@ def test_chat_providers_get_ids_that_they_take(made_by: str, to: str, ids: str) 
     bodies = []
     for thread in (before, after):
         body = load_api("openai-chat").encode(ProviderRequest("m1", thread), to_row, None).body
-        validators_chat.check_request(body, ids=re.compile(ids))
+        strict = to == "mistral"
+        validators_chat.check_request(body, ids=re.compile(ids), answer_after_results=strict)
         bodies.append(body["messages"])
     assert bodies[1][: len(bodies[0]) - 1] == bodies[0][:-1], "a longer conversation begins alike"
 
@@ -208,10 +209,11 @@ answers = st.tuples(st.sampled_from(["", " ", "done", "\n\n"]), st.booleans(), a
     st.sampled_from(APIS),
     st.sampled_from([True, False, "content"]),
     st.booleans(),
+    st.booleans(),
 )
 @settings(deadline=None)
 def test_any_results_with_anything_beside_them_make_a_valid_request(
-    cycles: Any, to: str, media: Any, signed: bool
+    cycles: Any, to: str, media: Any, signed: bool, answer: bool
 ) -> None:
     drafts = [Draft(ChatRequest("Look."))]
     for number, (results, interrupted) in enumerate(cycles):
@@ -221,11 +223,11 @@ def test_any_results_with_anything_beside_them_make_a_valid_request(
             drafts.append(Draft(ToolResponse(id, text, is_error), as_metadata(held)))
         drafts.append(Draft(AssistantMessage("I see.") if not interrupted else ChatRequest("Go.")))
     drafts.append(Draft(ChatRequest("And now?")))
-    to_row = row(to, result_media=media, signed_calls=signed)
+    to_row = row(to, result_media=media, signed_calls=signed, answer_after_results=answer)
     body = load_api(to).encode(ProviderRequest("m1", thread_of(drafts), (TOOL,)), to_row, None).body
     if to == "google":
         validators_google.check_request(body, signed_calls=signed)
     elif to == "openai-chat":
-        validators_chat.check_request(body, result_media=media)
+        validators_chat.check_request(body, result_media=media, answer_after_results=answer)
     else:
         CHECKS[to](body)

@@ -44,7 +44,7 @@ from jpq.events.parts import (
     ToolCallStarted,
 )
 from jpq.provider.base import ProviderRequest, ProviderRow
-from jpq.provider.registry import APIS, load_api
+from jpq.provider.registry import APIS, load_api, resolve
 from jpq.store.inflight import encode_commit
 from jpq.store.journal import FileJournal
 from jpq.store.library import Library
@@ -216,6 +216,9 @@ class History:
                 row = ProviderRow("acme", api, "https://api.test/v1")
                 body = load_api(api).encode(request, row, "k").body
                 check(json.loads(json.dumps(body)))
+            mistral = resolve("mistral", {}, {})
+            body = load_api(mistral.api).encode(request, mistral, "k").body
+            validators_chat.check_request(body, prefill=True, answer_after_results=True)
 
 
 def read(folder: str, name: str) -> bytes:

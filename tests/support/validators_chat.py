@@ -32,11 +32,13 @@ def check_request(
     prefill: bool = False,
     ids: Pattern[str] = _ANY_ID,
     result_media: Any = True,
+    answer_after_results: bool = False,
 ) -> None:
     """Assert that the API takes ``body``.
 
     ``prefill`` says that an answer may stand open, ``ids`` what ids of calls look like, and
-    ``result_media`` (as the quirk) what the server takes of results that are not only text.
+    ``result_media`` (as the quirk) what the server takes of results that are not only text;
+    ``answer_after_results`` is as the quirk, too.
     """
     json.dumps(body)
     assert isinstance(body["model"], str) and body["model"]
@@ -44,6 +46,8 @@ def check_request(
     for message in body["messages"]:
         _check_message(message, result_media)
     _check_roles([message["role"] for message in body["messages"]])
+    if answer_after_results:
+        _check_answered([message["role"] for message in body["messages"]])
     _check_calls(body["messages"], ids)
     assert prefill or body["messages"][-1]["role"] != "assistant", "an answer stands open"
     names = [tool["function"]["name"] for tool in body.get("tools", ())]
@@ -94,6 +98,11 @@ def _check_roles(roles: Sequence[str]) -> None:
     for role, following in zip(spoken, spoken[1:]):
         if role in ("user", "assistant"):
             assert following != role, "the roles alternate"
+
+
+def _check_answered(roles: Sequence[str]) -> None:
+    """Mistral's own rule: "Unexpected role 'user' after role 'tool'"."""
+    assert ("tool", "user") not in list(zip(roles, roles[1:])), "a question right after a result"
 
 
 def _check_calls(messages: Sequence[Mapping[str, Any]], ids: Pattern[str]) -> None:
