@@ -67,16 +67,24 @@ def is_exact(schema: Any) -> bool:
         return False
     if set(schema) - _EXACT_WORDS:
         return False
-    fields = schema.get("properties", {})
+    fields, shared = schema.get("properties", {}), schema.get("$defs", {})
+    either = schema.get("anyOf", [])
+    if not (isinstance(fields, dict) and isinstance(shared, dict) and isinstance(either, list)):
+        return False
     if schema.get("type") == "object" and (
-        schema.get("additionalProperties") is not False
-        or sorted(schema.get("required", ())) != sorted(fields)
+        schema.get("additionalProperties") is not False or not _names_all(schema, fields)
     ):
         return False
-    inner: List[Any] = [*fields.values(), *schema.get("$defs", {}).values()]
-    inner += schema.get("anyOf", [])
+    inner: List[Any] = [*fields.values(), *shared.values(), *either]
     inner += [schema["items"]] if "items" in schema else []
     return all(map(is_exact, inner))
+
+
+def _names_all(schema: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
+    required = schema.get("required", [])
+    if not isinstance(required, list) or len(required) != len(fields):
+        return False
+    return all(isinstance(name, str) and name in fields for name in required)
 
 
 # Keywords that OpenAI and Anthropic both document for structured outputs.

@@ -37,4 +37,7 @@ class OutputCheck:
             return f"{said}, and it is {shortened(json_text(error.value), _VALUE_SHOWN)}"
         except RecursionError:
             return "the answer is nested too deep"
+        except Exception as error:
+            # Such as a number that is not finite, which the library cannot divide.
+            return f"it cannot be checked: {shortened(str(error), _VALUE_SHOWN)}"
         return None

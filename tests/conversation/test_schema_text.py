@@ -106,6 +106,10 @@ def test_a_list_shares_the_definitions_of_its_items() -> None:
         ({"type": "string", "pattern": "x"}, False),
         ({"type": "array", "items": {"type": "object"}}, False),
         (True, False),
+        ({**parse_schema("a"), "$defs": "x"}, False),
+        ({**parse_schema("a"), "anyOf": 1}, False),
+        ({**parse_schema("a"), "required": [1]}, False),
+        ({"type": "object", "additionalProperties": False, "required": 3}, False),
     ],
 )
 def test_what_a_provider_can_promise(schema: Any, exact: bool) -> None:
@@ -139,3 +143,8 @@ def test_a_schema_that_cannot_be_used(schema: Any) -> None:
 def test_complaints_name_the_place(value: Any, words: Any) -> None:
     said = OutputCheck(parse_schema("name, age int, tags [str]")).complaint(value)
     assert said is None if words is None else words in str(said)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_what_cannot_be_checked_does_not_match(value: float) -> None:
+    assert OutputCheck({"multipleOf": 2}).complaint(value) is not None
