@@ -7,6 +7,7 @@ import os
 import stat
 from typing import Any, List
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,3 +71,39 @@ def test_any_text_comes_back(texts: List[str], tmp_path_factory: Any) -> None:
         history.add(text)
     kept = [text for text in texts if text.strip()]
     assert history.load() == [t for n, t in enumerate(kept) if n == 0 or t != kept[n - 1]]
+
+
+def test_an_entry_that_is_nested_without_end_is_passed_over(tmp_path: Any) -> None:
+    history = History(str(tmp_path), "/w")
+    history.add("first")
+    with open(history.path, "a", encoding="utf-8") as file:
+        file.write("[" * 200_000 + "\n")
+    history.add("last")
+    assert history.load() == ["first", "last"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+@pytest.mark.parametrize("make", [os.mkdir, getattr(os, "mkfifo", None)])
+def test_what_is_no_file_keeps_nobody_waiting(make: Any, tmp_path: Any) -> None:
+    history = History(str(tmp_path), "/w")
+    os.makedirs(os.path.dirname(history.path))
+    make(history.path)
+    assert history.load() == []
+    history.add("something")
+
+
+def test_of_a_file_that_is_too_long_the_end_is_read_and_kept(tmp_path: Any) -> None:
+    history = History(str(tmp_path), "/w")
+    history.add("begun")
+    with open(history.path, "ab") as file:
+        file.write(b'"' + b"x" * 9_000_000 + b'"\n"last"\n')
+    assert History(str(tmp_path), "/w").load() == ["last"]
+    assert read(history) == ['"last"']
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no such device here")
+def test_a_device_is_no_history(tmp_path: Any) -> None:
+    history = History(str(tmp_path), "/w")
+    os.makedirs(os.path.dirname(history.path))
+    os.symlink("/dev/zero", history.path)
+    assert history.load() == []

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import List
+import stat
+from typing import List, Tuple
 
 from jpq.config.files import write_private
 from jpq.config.paths import make_folder
@@ -17,6 +18,9 @@ from jpq.errors import JpqError
 
 KEPT = 1000  # entries; the file is made shorter when it has twice as many
 _LONGEST = 100_000  # characters; what is longer is in the conversation, and no fun to scroll
+_MOST_READ = 8_000_000  # bytes, the newest
+# Opening a named pipe must not wait for its other end; Windows has none.
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 
 
 class History:
@@ -30,12 +34,12 @@ class History:
     def load(self) -> List[str]:
         """The newest entries, the oldest of them first; lines that are none are passed over."""
         try:
-            with open(self.path, encoding="utf-8", errors="replace") as file:
-                lines = file.read().split("\n")
+            data, is_whole = _newest(self.path)
         except OSError:
             return []
+        lines = data.decode("utf-8", "replace").split("\n")
         entries = [entry for entry in map(_decoded, lines) if entry]
-        if len(lines) > 2 * KEPT:
+        if not is_whole or len(lines) > 2 * KEPT:
             self._replace(entries[-KEPT:])
         return entries[-KEPT:]
 
@@ -46,7 +50,7 @@ class History:
         self._newest = text
         try:
             make_folder(os.path.dirname(self.path))
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NONBLOCK
             descriptor = os.open(self.path, flags, 0o600)
             try:
                 os.write(descriptor, _encoded(text))
@@ -62,6 +66,19 @@ class History:
             pass  # it stays long
 
 
+def _newest(path: str) -> Tuple[bytes, bool]:
+    """The end of a file, and whether that is all of it; nothing of what is no file."""
+    descriptor = os.open(path, os.O_RDONLY | _NONBLOCK | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return b"", True
+        left_out = max(0, status.st_size - _MOST_READ)
+        file.seek(left_out)
+        data = file.read(_MOST_READ)
+    return data if not left_out else data.partition(b"\n")[2], not left_out
+
+
 def _encoded(text: str) -> bytes:
     return (json.dumps(text) + "\n").encode()  # in ASCII, halves of surrogate pairs included
 
@@ -69,6 +86,6 @@ def _encoded(text: str) -> bytes:
 def _decoded(line: str) -> str:
     try:
         entry = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     return entry if isinstance(entry, str) else ""
