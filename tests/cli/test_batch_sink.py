@@ -219,3 +219,28 @@ def test_a_record_is_one_line_of_ascii_that_begins_with_its_number() -> None:
     line = record_line(Line(7, b""), "ü", {"text": "a\nb\u2028", "n": float("nan")})
     assert line.startswith(b'{"line": 7, "id": "\\u00fc"') and line.count(b"\n") == 1
     assert json.loads(line)["text"] == "a\nb\u2028" and json.loads(line)["n"] is None
+
+
+@pytest.mark.parametrize("rest", [b"a note", b'{"name": 1', b"\0\0note"])
+def test_what_is_somebodys_is_not_dropped(rest: bytes, tmp_path: Any) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(record(1) + rest)
+    with pytest.raises(BadInputError, match="no answer of a batch"):
+        opened(path)
+    assert path.read_bytes() == record(1) + rest
+
+
+@pytest.mark.parametrize("rest", [b"\0" * 100, b'{"line": 2, "id"\0\0\0', b"{", b'{"line": 2'])
+def test_what_a_power_cut_leaves_is_dropped(rest: bytes, tmp_path: Any) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(record(1) + rest)
+    opened(path).close()
+    assert path.read_bytes() == record(1)
+
+
+def test_a_number_that_no_line_has_takes_no_memory(tmp_path: Any) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_bytes(record(10**11) + record(1))
+    sink = opened(path)
+    sink.close()
+    assert sink.answered.count == 1

@@ -14,6 +14,8 @@ from jpq.config.files import lock_now, sync_folder, unlock
 from jpq.errors import BadInputError, ExitCode, JpqError, WriteError
 
 _BLOCK = 1 << 20
+_BEGINNING = b'{"line": '  # of each record
+_MOST_LINES = 1 << 28  # a batch has fewer; a number that is larger is no line's
 
 
 class OutputBusyError(JpqError):
@@ -114,7 +116,7 @@ def open_sink(path: str, again: bool, tell: Callable[[str], None]) -> Sink:
     """The file at ``path``, which may hold answers of an earlier run. They are kept; with
     ``again`` those that failed are not, so that their lines are asked again.
 
-    Raises OutputBusyError, WriteError.
+    Raises OutputBusyError, WriteError, and BadInputError for a file of something else.
     """
     try:
         if os.path.exists(path) and not os.path.isfile(path):
@@ -161,6 +163,7 @@ def _scanned(descriptor: int, path: str, again: bool, tell: Callable[[str], None
         record = _record(data)
         if not data.endswith(b"\n"):
             # A run that was killed was writing it; unless it is whole, its line is asked again.
+            _check_torn(data, path)
             tell("The last line of the file of --output is not whole; it is dropped.")
             break
         end += len(data)
@@ -219,6 +222,18 @@ def _lines(descriptor: int) -> Iterator[bytes]:
         yield rest
 
 
+def _check_torn(data: bytes, path: str) -> None:
+    """Raises BadInputError unless ``data`` is the beginning of a record, or what a power cut
+    leaves of one. Anything else is somebody's, and not to be dropped."""
+    rest = data.strip(b"\0")
+    if rest[: len(_BEGINNING)] != _BEGINNING[: len(rest)]:
+        raise BadInputError(
+            "The last line of the file of --output is no answer of a batch.",
+            where=path,
+            hint="Name another file, or end that line if the answers shall follow it.",
+        )
+
+
 def _record(data: bytes) -> Any:
     """The record that a line holds; None for anything else."""
     try:
@@ -228,7 +243,9 @@ def _record(data: bytes) -> Any:
     if not isinstance(record, dict):
         return None
     number, code = record.get("line"), record.get("exit_code")
-    sound = type(number) is int and type(code) is int and 1 <= number < 1 << 40 and 0 <= code < 256
+    sound = (
+        type(number) is int and type(code) is int and 1 <= number < _MOST_LINES and 0 <= code < 256
+    )
     return record if sound else None
 
 
