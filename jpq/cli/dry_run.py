@@ -9,7 +9,7 @@ from jpq.cli.environment import Environment
 from jpq.config.keys import find_key, kept_keys
 from jpq.config.load import Config
 from jpq.config.paths import Paths
-from jpq.config.secrets import Secrets
+from jpq.config.secrets import Secrets, says_secret
 from jpq.conversation.event import ChatRequest, Draft
 from jpq.provider.base import ModelRef, Progress, ProviderRequest, ProviderRow
 from jpq.provider.http import secrets_of
@@ -20,7 +20,6 @@ from jpq.wire.failure import shown
 from jpq.wire.message import HttpRequest
 
 _MASKED = "***"
-_SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie")
 
 
 class WouldSend(Exception):
@@ -101,5 +100,4 @@ def _told(would: WouldSend) -> Dict[str, Any]:
 
 
 def _masked(name: str, value: str, secrets: Secrets) -> str:
-    is_secret = any(word in name.lower() for word in _SECRET_HEADERS)
-    return _MASKED if is_secret or secrets.mask(value) != value else value
+    return _MASKED if says_secret(name) or secrets.mask(value) != value else value

@@ -19,7 +19,7 @@ _CREDENTIAL_WORDS = ("auth", "key", "cookie")
 # A scheme is bounded, or a long text of dots would be searched from each of them to its end.
 _URL_USER = r"(\b[a-z][a-z0-9+.-]{0,30}://)[^\s/@:]*:[^\s/@]+@"
 _URL_QUERY = r"([?&](?:api_?key|key|token|access_token|auth)=)([^\s&#'\"]+)"
-_SECRET_NAME = r"key|token|secret|passw|auth|cookie|credential"
+_SECRET_WORDS = "key token secret pass pwd auth cookie credential session signature jwt".split()
 
 
 class Secrets:
@@ -53,9 +53,15 @@ class Secrets:
     def mask_setting(self, name: str, value: str) -> str:
         """The value of a setting; all of it is masked where its last name says it is secret."""
         last = name.rsplit(".", 1)[-1]
-        if re.search(_SECRET_NAME, last, re.IGNORECASE) and not last.endswith(("_env", "_cmd")):
+        if says_secret(last) and not last.endswith(("_env", "_cmd")):
             return masked(value)
         return self.mask(value)
+
+
+def says_secret(name: str) -> bool:
+    """Whether the ``name`` of a header or a setting says that its value is a secret."""
+    lower = name.lower()
+    return any(word in lower for word in _SECRET_WORDS)
 
 
 def masked(secret: str) -> str:

@@ -6,7 +6,7 @@ import itertools
 import json
 from typing import Any, Iterator, Optional, Protocol
 
-from jpq.config.secrets import Secrets
+from jpq.config.secrets import Secrets, says_secret
 from jpq.errors import ErrorKind, StreamError
 from jpq.events.parts import KeepAlive, StreamEvent
 from jpq.provider import ndjson
@@ -22,7 +22,6 @@ from jpq.wire.transport import CONNECT_TIMEOUT_S, Response, Transport
 _FRAMINGS = {"sse": sse.messages, "ndjson": ndjson.messages}
 _ERROR_BODY_BYTES = 256 * 1024  # of an error's body, of which a few lines are shown
 _ERROR_READ_S = 2.0  # its status is known, so silence does not have to be sat out
-_SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie")
 _BEFORE_TEXT = b"\xef\xbb\xbf \t\r\n"
 _CHECK_URL = "Check that base_url belongs to the provider's API."
 # Where one of these is present, an "error" beside it is the API module's to judge.
@@ -211,7 +210,7 @@ def secrets_of(request: HttpRequest, key: Optional[str]) -> Secrets:
     secrets = Secrets()
     secrets.add(key or "")
     for name, value in request.headers.items():
-        if any(word in name.lower() for word in _SECRET_HEADERS):
+        if says_secret(name):
             secrets.add(value.rpartition(" ")[2])
     return secrets
 

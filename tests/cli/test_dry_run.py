@@ -54,10 +54,13 @@ def test_no_key_is_needed() -> None:
     assert "No key is set" in ran.told[0]
 
 
-def test_configured_headers_that_are_secret_are_masked() -> None:
-    headers = f'providers.custom.headers={{ "X-Token" = "{KEY}" }}'
+@pytest.mark.parametrize(
+    "name", ["X-Token", "X-Passphrase", "X-Credential", "X-Signature", "X-Session", "X-PWD"]
+)
+def test_configured_headers_that_are_secret_are_masked(name: str) -> None:
+    headers = f'providers.custom.headers={{ "{name}" = "hunter22" }}'
     request = shown("-m", "custom/m", "--base-url", "http://x.test/v1", "--set", headers, "hi")
-    assert request["headers"]["X-Token"] == "***"
+    assert request["headers"][name] == "***"
 
 
 def test_what_is_no_server_is_shown_as_a_chat(tmp_path: Any) -> None:
