@@ -9,6 +9,10 @@ import requests.adapters
 
 from jpq.wire.connection import watch
 
+# As many connections are kept as there were requests at a time; requests' own 10 would have
+# the workers of a batch connect anew.
+_UNLIMITED = 0
+
 
 class _Adapter(requests.adapters.HTTPAdapter):
     """requests' own, with connections that tell their Wire about their socket."""
@@ -41,5 +45,5 @@ def watched_session() -> requests.Session:
     session.trust_env = False  # or .netrc would replace the Authorization header
     session.headers.clear()
     for scheme in ("http://", "https://"):
-        session.mount(scheme, _Adapter())
+        session.mount(scheme, _Adapter(pool_maxsize=_UNLIMITED))
     return session

@@ -192,7 +192,9 @@ class Transport:
         try:
             return self._send(sent, wire)
         except StreamError as error:
-            # The server may have closed a connection in the moment it was used again.
+            # The server may have closed a kept connection in the moment it was used again, and
+            # has not read the request then: this counts as no attempt. RESET says that not even
+            # headers came. Once is enough: urllib3 takes none whose end has arrived already.
             if error.kind is not ErrorKind.RESET or not wire.reused:
                 raise
         return self._send(sent, wire)

@@ -374,6 +374,29 @@ def test_a_kept_connection_that_was_just_closed_is_replaced_at_once(transport: T
         assert (len(server.seen), server.connections) == (3, 2)
 
 
+def test_as_many_connections_are_kept_as_there_were_at_a_time(transport: Transport) -> None:
+    many = 25
+    meeting = threading.Barrier(many)
+    results: queue.Queue[bytes] = queue.Queue()
+
+    def read(url: str) -> None:
+        for _ in range(2):
+            meeting.wait(WAIT_S)
+            with _open(transport, url) as response:
+                meeting.wait(WAIT_S)  # all have a connection now
+                results.put(b"".join(response.chunks()))
+
+    with Server(_kept(*_framed("content-length", b"ok"))) as server:
+        threads = [threading.Thread(target=read, args=(server.url,)) for _ in range(many)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(WAIT_S)
+        assert [results.get_nowait() for _ in range(2 * many)] == [b"ok"] * 2 * many
+        assert server.connections == many
+        transport.close()
+
+
 def test_two_threads_do_not_share_a_wire(transport: Transport) -> None:
     """An abandoned reader may still run when the next one starts."""
     release = threading.Event()
