@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 import time
 from typing import Any, NoReturn, Optional
 
 from jpq.errors import RunTimeoutError
-from jpq.interrupt.signals import Interrupt, Notify, SignalRouter
+from jpq.interrupt.signals import AGAIN_S, Interrupt, Notify, SignalRouter
 from jpq.turn.ending import TurnOutcome
 from jpq.turn.inbox import Inbox
 
@@ -32,7 +33,7 @@ class EarlyEnd:
         self.deadline = None if seconds is None else self._started + seconds
         left = 0.0 if self.deadline is None else self.deadline - time.monotonic()
         if self.deadline is not None and left <= 0:
-            _out_of_time()
+            raise _out_of_time()
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, left)
 
@@ -48,7 +49,7 @@ class EarlyEnd:
     def __enter__(self) -> EarlyEnd:
         self.router.__enter__()
         if hasattr(signal, "setitimer"):
-            self._previous_alarm = signal.signal(signal.SIGALRM, _out_of_time)
+            self._previous_alarm = signal.signal(signal.SIGALRM, self._alarmed)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -56,6 +57,11 @@ class EarlyEnd:
         if hasattr(signal, "setitimer"):
             signal.signal(signal.SIGALRM, self._previous_alarm)
         self.router.__exit__(*exc)
+
+    def _alarmed(self, signum: int, frame: object) -> NoReturn:
+        # By the timer, which is stopped when the turn begins, and with the run at the latest.
+        again = functools.partial(signal.setitimer, signal.ITIMER_REAL, AGAIN_S)
+        self.router.surely(_out_of_time(), again)
 
     def _stop_clock(self) -> None:
         if hasattr(signal, "setitimer"):
@@ -72,8 +78,8 @@ def with_late_signal(outcome: TurnOutcome, inbox: Inbox) -> TurnOutcome:
     return outcome
 
 
-def _out_of_time(signum: int = 0, frame: object = None) -> NoReturn:
-    raise RunTimeoutError(
+def _out_of_time() -> RunTimeoutError:
+    return RunTimeoutError(
         "The run took longer than --timeout allows; nothing was sent.",
         hint="Raise --timeout, or request.total_timeout_s in the configuration.",
     )

@@ -24,7 +24,7 @@ _KEYS = ("SIGINT", "SIGBREAK")
 _ENDING = ("SIGTERM", "SIGHUP")
 
 # How long Python may take to have freed an object.
-_AGAIN_S = 0.005
+AGAIN_S = 0.005
 
 
 class Interrupt(NamedTuple):
@@ -69,7 +69,7 @@ class SignalRouter:
         self._scopes: List[Notify] = [] if post is None else [post]
         self._previous: Dict[int, Any] = {}
         self._is_over = False
-        self._raised: Optional[Tuple[BaseException, Interrupt]] = None
+        self._raised: Optional[Tuple[BaseException, Callable[[], object]]] = None
         self._again: Dict[int, Interrupt] = {}
         self._hook: Any = None
 
@@ -122,8 +122,13 @@ class SignalRouter:
         try:
             self._hand_on(interrupt)
         except BaseException as error:
-            self._raised = error, interrupt
-            raise
+            self.surely(error, lambda: self._send(interrupt))
+
+    def surely(self, error: BaseException, again: Callable[[], object]) -> NoReturn:
+        """Raise ``error``, for a signal handler; ``again`` has the signal come once more, should
+        Python drop what is raised because it is freeing an object."""
+        self._raised = error, again
+        raise error
 
     def _counted(self, signum: int) -> Interrupt:
         if not is_key(signum):
@@ -149,7 +154,10 @@ class SignalRouter:
         if self._raised is None or unraisable.exc_value is not self._raised[0]:
             self._hook(unraisable)
             return
-        interrupt, self._raised = self._raised[1], None
+        again, self._raised = self._raised[1], None
+        again()
+
+    def _send(self, interrupt: Interrupt) -> None:
         self._again[interrupt.signum] = interrupt
         start_new_thread(_send_later, (interrupt.signum,))  # takes no lock, as one may be held
 
@@ -173,7 +181,7 @@ def end_by_signal(signum: int) -> NoReturn:
 
 
 def _send_later(signum: int) -> None:
-    time.sleep(_AGAIN_S)
+    time.sleep(AGAIN_S)
     if sys.platform == "win32":  # os.kill there ends the process
         signal.raise_signal(signum)
     else:
