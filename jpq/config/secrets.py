@@ -19,7 +19,8 @@ _CREDENTIAL_WORDS = ("auth", "key", "cookie")
 # A scheme is bounded, or a long text of dots would be searched from each of them to its end.
 _URL_USER = r"(\b[a-z][a-z0-9+.-]{0,30}://)[^\s/@:]*:[^\s/@]+@"
 _URL_QUERY = r"([?&](?:api_?key|key|token|access_token|auth)=)([^\s&#'\"]+)"
-_SECRET_WORDS = "key token secret pass pwd auth cookie credential session signature jwt".split()
+_NAMES_OF_KEYS = ("key", "token", "secret", "pass", "pwd", "auth", "credential")
+_NAMES_OF_SESSIONS = ("cookie", "session", "signature", "jwt")
 
 
 class Secrets:
@@ -61,7 +62,7 @@ class Secrets:
 def says_secret(name: str) -> bool:
     """Whether the ``name`` of a header or a setting says that its value is a secret."""
     lower = name.lower()
-    return any(word in lower for word in _SECRET_WORDS)
+    return any(word in lower for word in (*_NAMES_OF_KEYS, *_NAMES_OF_SESSIONS))
 
 
 def masked(secret: str) -> str:

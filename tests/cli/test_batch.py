@@ -241,6 +241,27 @@ def test_a_batch_that_is_stopped_goes_on_later(signum: int, tmp_path: Any) -> No
     assert [each["line"] for each in records(out)] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+@pytest.mark.parametrize("timed", [False, True])
+def test_a_line_that_is_stuck_does_not_keep_a_batch_from_its_end(
+    timed: bool, model: List[str], tmp_path: Any
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    held = os.open(tmp_path / "pipe", os.O_RDWR)  # a writer that never writes
+    batch = written(tmp_path, "one", {"prompt": "two", "attach": ["pipe"]})
+    argv = [*JPQ, *model, "--batch", batch, "--set", "interrupt.shutdown_s=0.2"]
+    argv += ["--timeout", "3"] if timed else []
+    try:
+        with ptys.Child(argv, environment(), str(tmp_path), terminal=False) as child:
+            child.wait_for(b"\n")
+            if not timed:
+                child.signal(signal.SIGTERM)
+            assert child.end() == (124 if timed else -signal.SIGTERM)
+            assert [json.loads(line)["line"] for line in child.output.splitlines()] == [1]
+    finally:
+        os.close(held)
+
+
 def test_as_many_lines_as_wanted_are_asked_at_a_time(tmp_path: Any) -> None:
     asked = [threading.Event() for _ in range(5)]
     go_on = threading.Event()

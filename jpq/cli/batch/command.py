@@ -112,6 +112,7 @@ class _Batch:
             deadline=self._early.deadline,
             max_cost=self._config["request.max_cost_usd"],
             patient=self._patient,
+            shutdown_s=self._config["interrupt.shutdown_s"],
         )
 
         def answer(line: Line, inbox: Inbox) -> Result:

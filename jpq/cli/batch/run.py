@@ -51,13 +51,14 @@ class _Done(NamedTuple):
 class Plan(NamedTuple):
     """How a batch is to run. ``deadline`` is a reading of ``time.monotonic``; ``max_cost`` is
     in USD and for all lines together; ``patient`` says that the first Ctrl+C waits for what
-    is being answered."""
+    is being answered; what has not ended ``shutdown_s`` after it was to is left behind."""
 
     jobs: int
     ordered: bool
     deadline: Optional[float]
     max_cost: Optional[float]
     patient: bool
+    shutdown_s: float = 10.0
 
 
 class Totals:
@@ -120,6 +121,7 @@ class BatchRun:
         self._left_out = 0  # lines that were begun and have no answer
         self._lost = 0  # lines in a row, as they ended, that the provider did not take
         self._stopping = threading.Event()
+        self._ends_by: Optional[float] = None  # of the clock; None while nothing has to end
         self._first_failure = sink.answered.first_failure()
 
     def run(self, lines: Iterator[Line]) -> int:
@@ -145,8 +147,9 @@ class BatchRun:
             self._wanted.put(False)
             for _ in workers:
                 self._todo.put(None)
+            until = self.inbox.clock() + _JOIN_S
             for thread in workers:
-                thread.join(_JOIN_S)
+                thread.join(max(0.0, until - self.inbox.clock()))
         if self._read_error is not None:
             raise self._read_error
         return self._exit_code()
@@ -157,6 +160,9 @@ class BatchRun:
         while True:
             self._ask_for_line()
             if not self._turns and (self._at_end or self._stopping.is_set()):
+                break
+            if self._ends_by is not None and self.inbox.clock() >= self._ends_by:
+                self._left_out += len(self._turns)  # stuck, in a pipe that never ends say
                 break
             self._watch(self.totals)
             self._take(self.inbox.take(self.inbox.clock() + _TICK_S), writes)
@@ -169,6 +175,7 @@ class BatchRun:
     def _ask_for_line(self) -> None:
         if self._plan.deadline is not None and self.inbox.clock() >= self._plan.deadline:
             self._stop(cancel=False)
+            self._ends_by = self._ends_by or self.inbox.clock() + self._plan.shutdown_s
         free = len(self._turns) < self._plan.jobs
         room = not self._plan.ordered or len(self._order) < self._plan.jobs * _AHEAD
         if free and room and not (self._asked or self._at_end or self._stopping.is_set()):
@@ -251,6 +258,7 @@ class BatchRun:
     def _stop(self, cancel: bool) -> None:
         self._stopping.set()
         if cancel:
+            self._ends_by = self._ends_by or self.inbox.clock() + self._plan.shutdown_s
             for inbox in self._turns.values():
                 inbox.post(StopAsked())
 
