@@ -7,6 +7,7 @@ import os
 import pkgutil
 from typing import Any, Iterable, List, Mapping
 
+from jpq.cli.command_help import with_examples
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.config.check import checked_value
@@ -54,7 +55,9 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     trust = actions.add_parser("trust", help="use this project's settings and instructions")
     trust.add_argument("--revoke", action="store_true", help="do not use it any more")
     actions.add_parser("schema", help="the JSON Schema of the lines of --format jsonl")
-    return parser
+    return with_examples(
+        parser, "jpq config set model local/smollm2", "jpq config explain request.idle_timeout_s"
+    )
 
 
 def run(args: argparse.Namespace, env: Environment) -> int:

@@ -6,6 +6,8 @@ import argparse
 import re
 from typing import Any
 
+from jpq.cli.command_help import with_examples
+
 _ID = "an ID, the beginning of one, or a title; without it the workspace's last conversation"
 _FORMATS = ("json", "jsonl", "markdown", "html")
 _AGE = re.compile(r"(\d+)([hdwmy])$")
@@ -19,7 +21,9 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     _add_reading(commands)
     _add_changing(commands)
     _add_moving(commands)
-    return parser
+    return with_examples(
+        parser, "jpq c show --last 1         the last turn here; jpq c ls finds others"
+    )
 
 
 def _add_reading(commands: Any) -> None:

@@ -12,6 +12,7 @@ import tempfile
 from typing import Callable, List, Optional
 from urllib.parse import urlsplit
 
+from jpq.cli.command_help import with_examples
 from jpq.cli.environment import Environment
 from jpq.config.keys import find_key, kept_keys, key_ways
 from jpq.config.load import Config, load_config
@@ -47,7 +48,9 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("-m", "--model", metavar="MODEL", help="check this model's provider")
-    return parser
+    return with_examples(
+        parser, "jpq doctor -m openai/gpt-5-mini    checks another model's provider"
+    )
 
 
 def run(args: argparse.Namespace, env: Environment) -> int:

@@ -8,6 +8,7 @@ import json
 import string
 from typing import Dict
 
+from jpq.cli.command_help import with_examples
 from jpq.cli.environment import Environment
 from jpq.config.keys import KeyStore, kept_keys, key_store
 from jpq.config.load import Config, load_config
@@ -35,7 +36,11 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     remove = actions.add_parser("rm", help="forget a key")
     remove.add_argument("name", metavar="NAME")
     actions.add_parser("path", help="where the keys are kept")
-    return parser
+    return with_examples(
+        parser,
+        "jpq keys set openai                     asks for it without showing it",
+        "pass show openai | jpq keys set openai",
+    )
 
 
 def run(args: argparse.Namespace, env: Environment) -> int:

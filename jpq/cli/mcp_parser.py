@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from jpq.cli.command_help import with_examples
+
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq mcp``."""
@@ -39,4 +41,6 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     taken = actions.add_parser("import", help='take over the "mcpServers" of another client')
     taken.add_argument("file", metavar="FILE", help="its JSON file, or - for stdin")
     taken.add_argument("--force", action="store_true", help="replace servers of the same name")
-    return parser
+    return with_examples(
+        parser, "jpq mcp check files", 'jpq mcp call files/read_text_file \'{"path": "notes.txt"}\''
+    )

@@ -8,6 +8,7 @@ import os
 import time
 from typing import Any, Dict, List, Sequence, Tuple
 
+from jpq.cli.command_help import with_examples
 from jpq.cli.environment import Environment
 from jpq.cli.models_remote import remote_rows
 from jpq.cli.progress import StderrProgress
@@ -54,7 +55,11 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     stop.add_argument("name", metavar="NAME", nargs="?", help="only this model's")
     for listed in (listing, running):
         listed.add_argument("--format", choices=("text", "json"), default="text")
-    return parser
+    return with_examples(
+        parser,
+        "jpq models ls --remote      what the providers with a key offer, too",
+        "jpq models install smollm2  a small model for this machine",
+    )
 
 
 def run(args: argparse.Namespace, env: Environment) -> int:

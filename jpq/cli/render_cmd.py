@@ -10,6 +10,7 @@ import select
 import sys
 from typing import Any, BinaryIO, Iterator, Optional
 
+from jpq.cli.command_help import with_examples
 from jpq.cli.environment import Environment
 from jpq.config.load import Config, load_config
 from jpq.errors import BadInputError, ExitCode
@@ -34,7 +35,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--color", metavar="WHEN", choices=("auto", "always", "never"), help="auto, always or never"
     )
-    return parser
+    return with_examples(parser, "jpq render README.md", "some-program | jpq render")
 
 
 def run(args: argparse.Namespace, env: Environment) -> int:

@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import Any, Dict, List
 
+from jpq.cli.command_help import with_examples
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.config.files import read_text, write_private
@@ -36,7 +37,11 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     for named in (show, edit):
         named.add_argument("name", metavar="NAME", help="its name, or the path of a .toml file")
     actions.add_parser("path", help="the folder that they are kept in")
-    return parser
+    return with_examples(
+        parser,
+        "jpq templates edit review           begin one, or change it",
+        "git diff | jpq --template review    ask it",
+    )
 
 
 def run(args: argparse.Namespace, env: Environment) -> int:

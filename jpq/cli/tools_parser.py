@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-_EPILOG = """\
-ARGUMENTS are a JSON object. For a tool that needs just one, bare text will do:
-  jpq tools explain shell 'git log | head'
-"""
+from jpq.cli.command_help import with_examples
 
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
@@ -15,8 +12,6 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog,
         description="The tools a model would be given.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
@@ -28,10 +23,20 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     explain = verbs.add_parser("explain", help="whether a call would run, and what decides")
     run = verbs.add_parser("run", help="run a tool the way a model's call does")
     for verb in (explain, run):
-        verb.add_argument("name", metavar="NAME")
-        verb.add_argument("arguments", metavar="ARGUMENTS", nargs="?", default="{}")
+        verb.add_argument("name", metavar="NAME", help="as jpq tools ls has it")
+        verb.add_argument(
+            "arguments",
+            metavar="ARGUMENTS",
+            nargs="?",
+            default="{}",
+            help="a JSON object; bare text where the tool needs just one",
+        )
         verb.add_argument("-y", "--yes", action="store_true", help="as in a query")
     run.add_argument(
         "--non-interactive", action="store_true", help="never ask anything on the terminal"
     )
-    return parser
+    return with_examples(
+        parser,
+        "jpq tools explain shell 'git log | head'",
+        'jpq tools run read_file \'{"path": "notes.txt", "limit": 5}\'',
+    )
