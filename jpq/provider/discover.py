@@ -130,10 +130,10 @@ def no_model_screen(sources: Sources) -> List[str]:
     ]
 
 
-def _first(names: Sequence[str], limit: int = 3) -> str:
-    """The names, or the first of them and how many more there are."""
-    more = len(names) - limit
-    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
+def _first(names: Sequence[str]) -> str:
+    """The names, or the first three of them and how many more there are."""
+    more = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def _embedded_way(sources: Sources) -> List[str]:
@@ -151,8 +151,9 @@ def _embedded_way(sources: Sources) -> List[str]:
 def _key_way(sources: Sources) -> List[str]:
     if sources.keyed:
         return [f'       jpq -m {row.name}/MODEL "..."' for row in sources.keyed[:3]]
-    variables = _first([row.key_env for row in sources.rows if row.key_env], 2)
-    return [f"       jpq keys set NAME, or set {variables or 'its variable'}"]
+    variable = next((row.key_env for row in sources.rows if row.key_env), "")
+    such_as = f", such as {variable}" if variable else ""
+    return [f"       jpq keys set NAME, or set its variable{such_as}"]
 
 
 def _server_way(listening: Sequence[Listening]) -> List[str]:

@@ -6,6 +6,7 @@ import importlib
 
 import pytest
 
+from jpq.cli.chat.commands import COMMANDS as CHAT_COMMANDS
 from jpq.cli.completion_tree import actions_of
 from jpq.cli.run import COMMANDS
 
@@ -25,3 +26,9 @@ def test_help_fits_a_screen_and_ends_with_examples(
         lines = below.format_help().splitlines()
         assert len(lines) <= SCREEN and max(map(len, lines)) <= 80, word
         assert below.description, f"jpq {name} {word} --help does not say what it does"
+
+
+def test_each_command_of_a_chat_has_one_line() -> None:
+    names = {f"  /{name} {command.words}": command for name, command in CHAT_COMMANDS.items()}
+    widest = max(map(len, names))
+    assert max(widest + 2 + len(command.help) for command in names.values()) <= 80

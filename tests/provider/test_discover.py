@@ -155,6 +155,11 @@ def test_the_screen_for_this_machine_shows_no_key(own_home: str) -> None:
     assert "sk-very" not in text
 
 
+def test_the_screen_with_all_built_in_providers_fits(own_home: str) -> None:
+    found = look_around(find_paths({"JPQ_HOME": "/h"}), BUILT_IN, {}, [])
+    assert max(map(len, no_model_screen(found))) <= 80
+
+
 def test_how_a_server_is_used() -> None:
     assert how_to_use(Listening(OLLAMA, ())) == 'jpq -m ollama/MODEL "..."'
     assert how_to_use(Listening(LLAMA_SERVER, ("gemma",))) == 'jpq -m llamacpp/gemma "..."'

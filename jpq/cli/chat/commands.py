@@ -33,7 +33,7 @@ COMMANDS: Dict[str, Command] = {
     "attach": Command("[FILE|URL ...|off]", "attach to the next message", "ask_commands:attach"),
     "retry": Command("", "ask the last question again", "ask_commands:retry"),
     "edit": Command(
-        "[last]", "write a message in the editor; last: the last one anew", "ask_commands:edit"
+        "[last]", "write in the editor; last: change the last one", "ask_commands:edit"
     ),
     "undo": Command("", "take the last question and answer back", "ask_commands:undo"),
     "fork": Command("", "go on with a copy", "conversation_commands:fork"),
