@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
 import pytest
@@ -289,6 +290,26 @@ def test_a_conversation_that_is_too_long_can_be_summed_up_and_asked_again() -> N
     assert ran.text.endswith("\nTwo.\n")
     (last,) = said(server.seen[-1].json)
     assert "A summary." in last and last.endswith("second") and "word" not in last
+
+
+def test_a_summary_is_asked_where_the_chat_asks() -> None:
+    lines = "first\nsecond\n/compact summary\n"
+    with Server(answer("word " * 300), answer("Two."), answer("A summary.")) as server:
+        there = ["-m", "custom/test", "--base-url", server.url]
+        ran = jpq("chat", *there, stdin=lines.encode())
+    assert "tokens are sent instead of" in ran.err.decode() and len(server.seen) == 3
+
+
+def test_a_summary_is_logged_once_where_the_chat_is(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.log"
+    lines = ("first", "second", "/compact summary", "third")
+    for options in ([], ["--log-file", str(mine)]):
+        with Server(answer("word " * 300), answer("Two."), answer("A summary.")) as server:
+            talk(server, *lines, options=options)
+    usual = Path(os.environ["JPQ_HOME"], "state", "log", "jpq.log")
+    for log in (usual, mine):
+        assert log.read_text().count("asks custom/test for a summary") == 1
+    assert mine.read_text().count("the reply ended") == 4, "the detail goes on behind it"
 
 
 def test_a_long_conversation_is_offered_to_be_made_shorter() -> None:

@@ -104,17 +104,18 @@ class Answerers:
             raise
         return Answering(chosen, sets, own, config, model, provider, toolset, tools)
 
+    def own_url(self, model: ModelRef) -> str:
+        """``--base-url``, for models of the provider that the chat began with; else ""."""
+        own: Optional[str] = self._args.base_url
+        return (own or "") if model.provider == self._first_provider else ""
+
     def close(self) -> None:
         """End the MCP servers."""
         if self._servers is not None:
             self._servers.close()
 
     def _open_provider(self, model: ModelRef, config: Config) -> Provider:
-        # --base-url is where the provider is that the chat began with.
-        own: Optional[str] = None
-        if model.provider == self._first_provider:
-            own = self._args.base_url
-        url = own or config.option(f"providers.{model.provider}.base_url") or ""
+        url = self.own_url(model) or config.option(f"providers.{model.provider}.base_url") or ""
         learn = self._log.secrets.add
         opened = open_provider(model, config, self._env.paths, self._env.environ, learn, url)
         # Tools can come later, and without any the names cost nothing.

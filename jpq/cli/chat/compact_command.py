@@ -51,7 +51,8 @@ def _summed_up(place: Place, stream: ConversationStream, plan: Compaction) -> st
     # What asks a model apart from the conversation is of no use to most chats.
     asking = importlib.import_module("jpq.cli.conversation_ask")
     place.voice.mention(f"{place.chat.model} sums the conversation up.")
-    with asking.Asker(place.chat.config, place.chat.env, _give_up) as asker:
+    chat = place.chat
+    with asking.Asker(chat.config, chat.env, _give_up, chat.own_url, chat.log) as asker:
         return summarize(stream.entries, plan, asker.ask)
 
 

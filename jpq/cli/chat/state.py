@@ -62,6 +62,11 @@ class Chat:
         return self.answering.model
 
     @property
+    def own_url(self) -> str:
+        """Where the command line says that the model is; "" where it does not."""
+        return self._answerers.own_url(self.model)
+
+    @property
     def saved_id(self) -> Optional[str]:
         """The id of a saved conversation in which something was said."""
         journal = self.journal
