@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import Any, Dict, Mapping, Sequence, Tuple, Union
 
 from jpq.config.load import Config
@@ -16,37 +17,65 @@ from jpq.provider.wire_thread import check_attachments
 # A path, or a name and what it holds.
 Attachable = Union[str, "os.PathLike[str]", Tuple[str, bytes]]
 
+# All of a question together, as for the command.
+_MOST_BYTES = 15_000_000
+# Opening a named pipe must not wait for its other end; Windows has none.
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows only
+
 
 def read_attachments(
     sources: Sequence[Attachable], place: Place, config: Config, model: ModelRef
 ) -> Mapping[str, Any]:
     """The metadata of a question that ``sources`` belong to; kinds are known by content.
 
-    Raises BadInputError for what cannot be read, is of no known kind or is not taken by
-    ``model``.
+    Raises BadInputError for what cannot be read, is too large, of no known kind or not taken
+    by ``model``.
     """
     none: Dict[str, Any] = {}
     if not sources:
         return none
-    attachments = [_read(source, place.cwd) for source in sources]
+    attachments = []
+    left = _MOST_BYTES
+    for source in sources:
+        name, data = _named(source, place.cwd, left)
+        left -= len(data)
+        if left < 0:
+            raise BadInputError(
+                f"The attachments are larger than {_MOST_BYTES // 1_000_000} MB together.",
+                where=name,
+            )
+        attachments.append(_known(name, data))
     overrides = config.table("providers").get(model.provider, {})
     check_attachments(attachments, resolve(model.provider, overrides, place.environ), model)
     return as_metadata(attachments)
 
 
-def _read(source: Attachable, cwd: str) -> Attachment:
+def _named(source: Attachable, cwd: str, most_bytes: int) -> Tuple[str, bytes]:
+    """The name of ``source`` and what it holds; a byte more than ``most_bytes`` if it is more."""
     if isinstance(source, tuple):
-        name, data = source
-    else:
-        path = os.path.join(cwd, os.path.expanduser(os.fspath(source)))
-        name = os.path.basename(path)
-        try:
-            with open(path, "rb") as file:
-                data = file.read()
-        except OSError as error:
-            raise BadInputError(
-                f"The attachment cannot be read: {error.strerror}.", where=path
-            ) from error
+        return source
+    path = os.path.join(cwd, os.path.expanduser(os.fspath(source)))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _NONBLOCK | _BINARY)
+        with open(descriptor, "rb") as file:
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(mode):
+                what = "a folder" if stat.S_ISDIR(mode) else "no file"
+                raise BadInputError(
+                    f"The attachment is {what}.",
+                    where=path,
+                    hint="Give what is in it as bytes, with a name.",
+                )
+            return os.path.basename(path), file.read(most_bytes + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise BadInputError(
+            f"The attachment cannot be read: {getattr(error, 'strerror', None) or error}.",
+            where=path,
+        ) from error
+
+
+def _known(name: str, data: bytes) -> Attachment:
     attached = recognised(name, data) if data.strip() else None
     if attached is None:
         raise BadInputError(

@@ -320,6 +320,23 @@ def test_attachments(tmp_path: Any) -> None:
         assert "remember the milk" in sent and "and bread" in sent
         with pytest.raises(jpq.BadInputError, match="cannot be read"):
             session.ask("What?", attachments=[tmp_path / "missing"])
+        with pytest.raises(jpq.BadInputError, match="cannot be read"):
+            session.ask("What?", attachments=["a\0b"])
+        with pytest.raises(jpq.BadInputError, match="a folder"):
+            session.ask("What?", attachments=[tmp_path])
+        with pytest.raises(jpq.BadInputError, match="larger than 15 MB together"):
+            session.ask("What?", attachments=[path, ("more.txt", b"x" * 15_000_000)])
+        assert len(server.seen) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+def test_what_has_no_end_is_not_attached(tmp_path: Any) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with Server(answer("x")) as server, open_at(server) as session:
+        for source in (tmp_path / "pipe", "/dev/zero"):
+            with pytest.raises(jpq.BadInputError, match="is no file"):
+                session.ask("What?", attachments=[source])
+        assert not server.seen
 
 
 QUIET = """
