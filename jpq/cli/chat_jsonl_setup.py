@@ -57,6 +57,7 @@ class SessionOptions:
             answer=answer,
             yes=args.yes,
             tool_choice=args.tool_choice,
+            no_stream=args.no_stream,
             environ=self._env.environ,
             cwd=self._env.cwd,
         )

@@ -32,11 +32,12 @@ class Stopped(Exception):
     """The program gave up before anything was sent."""
 
 
-class Permits(NamedTuple):
-    """How tools may be called: ``--yes`` and ``--tool-choice``."""
+class Manner(NamedTuple):
+    """How questions are asked, as ``--yes``, ``--tool-choice`` and ``--no-stream`` say."""
 
     yes: bool = False
     tool_choice: Optional[str] = None
+    stream: bool = True
 
 
 class Parts:
@@ -82,7 +83,7 @@ class Parts:
         turn: RunningTurn,
         journal: Journal,
         asker: Optional[ProgramAsker],
-        permits: Permits,
+        manner: Manner,
         shape: Optional[Shape],
     ) -> TurnSetup:
         """The setup of ``turn``, on its thread. Raises Stopped, JpqError."""
@@ -97,16 +98,16 @@ class Parts:
             model=self.model,
             provider=RenamedTools(provider) if toolset.tools else provider,
             journal=journal,
-            stream=True,
+            stream=manner.stream,
             deadline=None if seconds is None else turn.inbox.clock() + seconds,
             toolset=toolset,
-            tool_choice=permits.tool_choice if toolset.tools else None,
+            tool_choice=manner.tool_choice if toolset.tools else None,
             surroundings=Surroundings(
                 environ=self.place.environ,
                 cwd=self.place.cwd,
                 folder=journal.folder,
                 interactive=False,
-                yes=permits.yes,
+                yes=manner.yes,
                 asker=asker,
                 in_order=False,
             ),

@@ -23,7 +23,7 @@ from jpq.library.opening import (
     saved_journal,
     settings_of,
 )
-from jpq.library.parts import Parts, Permits, Stopped
+from jpq.library.parts import Manner, Parts, Stopped
 from jpq.library.running import Event, RunningTurn
 from jpq.library.transcript import Transcript
 from jpq.named import NamedTuple
@@ -62,9 +62,9 @@ class Session:
     the command saves, else a folder; ``conversation`` is the id of a saved one that goes on.
     ``options`` are the model's, ``config`` any other settings, over those of the
     configuration file. ``approve`` is asked about calls that need permission, ``answer`` what
-    running tools want to know; both on the thread that takes the events. ``yes`` and
-    ``tool_choice`` are as the options of the command. ``environ`` and ``cwd`` stand in for the
-    process's own.
+    running tools want to know; both on the thread that takes the events. ``yes``,
+    ``tool_choice`` and ``no_stream`` are as the options of the command. ``environ`` and ``cwd``
+    stand in for the process's own.
 
     Raises JpqError for what cannot be used. One thread at a time asks; ``cancel`` may be
     called from any. Several sessions do not know of each other. Close it, or use it in a
@@ -85,13 +85,14 @@ class Session:
         answer: Optional[Answer] = None,
         yes: bool = False,
         tool_choice: Optional[str] = None,
+        no_stream: bool = False,
         environ: Optional[Mapping[str, str]] = None,
         cwd: Optional[str] = None,
     ) -> None:
         environ = dict(os.environ if environ is None else environ)
         place = Place(environ, os.path.abspath(cwd or os.curdir), find_paths(environ))
         self._approve, self._answer = approve, answer
-        self._permits = Permits(yes, tool_choice)
+        self._manner = Manner(yes, tool_choice, not no_stream)
         self._turn: Optional[RunningTurn] = None
         self._busy = threading.Lock()  # held while a question is answered
         self._usages: List[Usage] = []
@@ -271,7 +272,7 @@ class Session:
         if self._approve is not None or self._answer is not None:
             asker = ProgramAsker(turn.post, approves=self._approve is not None)
         try:
-            setup = self._parts.setup(turn, journal, asker, self._permits, question.shape)
+            setup = self._parts.setup(turn, journal, asker, self._manner, question.shape)
         except Stopped:
             return _stopped_early(turn)
         display = Detailed(

@@ -23,7 +23,7 @@ from tests.support.programs import (
     script,
     shell,
 )
-from tests.support.server import FINISH, Pause, Server, answer, delta, reply
+from tests.support.server import FINISH, Pause, Server, answer, delta, error, reply
 
 CALL = 'match = "go"\ntool_calls = [{ name = "shout", arguments = { word = "hey" } }]'
 DONE = 'match = "go"\ntext = "Done."'
@@ -381,6 +381,16 @@ def test_options_choose_the_conversation_and_the_first_message() -> None:
         asked = [message["content"] for message in server.seen[2].json["messages"]]
     assert asked == ["Be brief.", "hello", "One.", "more", "Two.", "and more"]
     jpq("chat", "--format", "jsonl", "-r", "nothing").failed_with(65, "no conversation 'nothing'")
+
+
+@pytest.mark.parametrize("options", [[], ["--no-stream"]])
+def test_answers_come_whole_where_that_is_asked_for(options: List[str]) -> None:
+    whole = {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]}
+    script = error("200 OK", json.dumps(whole).encode()) if options else answer("Hello")
+    with Server(script) as server, Driven(*model_at(server), *options, "Hi") as chat:
+        assert chat.until("result")["text"] == "Hello"
+        assert server.seen[0].json["stream"] is (not options)
+        assert chat.leave() == 0
 
 
 def test_ephemeral_saves_nothing() -> None:
