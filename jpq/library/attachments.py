@@ -58,16 +58,18 @@ def _named(source: Attachable, cwd: str, most_bytes: int) -> Tuple[str, bytes]:
     path = os.path.join(cwd, os.path.expanduser(os.fspath(source)))
     try:
         descriptor = os.open(path, os.O_RDONLY | _NONBLOCK | _BINARY)
-        with open(descriptor, "rb") as file:
+        try:
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISREG(mode):
-                what = "a folder" if stat.S_ISDIR(mode) else "no file"
                 raise BadInputError(
-                    f"The attachment is {what}.",
+                    f"The attachment is {'a folder' if stat.S_ISDIR(mode) else 'no file'}.",
                     where=path,
                     hint="Give what is in it as bytes, with a name.",
                 )
-            return os.path.basename(path), file.read(most_bytes + 1)
+            with open(descriptor, "rb", closefd=False) as file:
+                return os.path.basename(path), file.read(most_bytes + 1)
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise BadInputError(
             f"The attachment cannot be read: {getattr(error, 'strerror', None) or error}.",

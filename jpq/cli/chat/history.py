@@ -69,13 +69,16 @@ class History:
 def _newest(path: str) -> Tuple[bytes, bool]:
     """The end of a file, and whether that is all of it; nothing of what is no file."""
     descriptor = os.open(path, os.O_RDONLY | _NONBLOCK | getattr(os, "O_BINARY", 0))
-    with open(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return b"", True
         left_out = max(0, status.st_size - _MOST_READ)
-        file.seek(left_out)
-        data = file.read(_MOST_READ)
+        with open(descriptor, "rb", closefd=False) as file:
+            file.seek(left_out)
+            data = file.read(_MOST_READ)
+    finally:
+        os.close(descriptor)
     return data if not left_out else data.partition(b"\n")[2], not left_out
 
 
