@@ -13,8 +13,7 @@ from jpq.conversation.schema_text import SchemaTextError, list_of, parse_schema
 from jpq.errors import BadInputError, JpqError, UsageError
 from jpq.events.turn import Result
 from jpq.provider.base import ModelRef, Provider
-from jpq.provider.registry import resolve
-from jpq.provider.structured import StructuredOutput, way_of
+from jpq.provider.structured import told_of
 from jpq.render.whole import Shown
 from jpq.tools.output_check import OutputCheck, UnusableSchema
 from jpq.turn.demand import BlockDemand, Demand, SchemaDemand
@@ -40,9 +39,7 @@ class Wanted:
         """``provider``, whose model is told of the schema as its API has it."""
         if self._schema is None:
             return provider
-        overrides = config.table("providers").get(model.provider, {})
-        row = resolve(model.provider, overrides, env.environ, "http://any")
-        return StructuredOutput(provider, self._schema, way_of(row, self._schema))
+        return told_of(self._schema, provider, model, config, env.environ)
 
 
 def find_wanted(args: argparse.Namespace, env: Environment, stored: Any) -> Optional[Wanted]:

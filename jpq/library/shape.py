@@ -9,15 +9,12 @@ from jpq.conversation.schema_text import SchemaTextError, parse_schema
 from jpq.errors import UsageError
 from jpq.library.opening import Place
 from jpq.provider.base import ModelRef, Provider
-from jpq.provider.registry import resolve
-from jpq.provider.structured import StructuredOutput, way_of
+from jpq.provider.structured import told_of
 from jpq.tools.output_check import OutputCheck, UnusableSchema
 from jpq.turn.demand import SchemaDemand
 
 # JSON Schema, or its text, or the short form.
 Schema = Union[str, Mapping[str, Any]]
-
-_ANY_URL = "http://any"  # how a provider is told does not depend on where it is
 
 
 class Shape:
@@ -43,6 +40,4 @@ class Shape:
 
     def told(self, provider: Provider, model: ModelRef, config: Config, place: Place) -> Provider:
         """``provider``, whose model is told of the schema as its API has it."""
-        overrides = config.table("providers").get(model.provider, {})
-        row = resolve(model.provider, overrides, place.environ, _ANY_URL)
-        return StructuredOutput(provider, self._schema, way_of(row, self._schema))
+        return told_of(self._schema, provider, model, config, place.environ)

@@ -10,9 +10,18 @@ import json
 import re
 from typing import Any, Mapping
 
+from jpq.config.load import Config
 from jpq.conversation.schema_text import is_exact
 from jpq.errors import ErrorKind, StreamError
-from jpq.provider.base import Exchange, Progress, Provider, ProviderRequest, ProviderRow
+from jpq.provider.base import (
+    Exchange,
+    ModelRef,
+    Progress,
+    Provider,
+    ProviderRequest,
+    ProviderRow,
+)
+from jpq.provider.registry import resolve
 from jpq.provider.second_way import SecondWay
 
 NATIVE, INSTRUCTION, BOTH = "native", "instruction", "both"
@@ -32,6 +41,22 @@ after it, and no code fence.
 {}"""
 # What servers say about a schema, or a field for one, that they do not take.
 _REFUSAL = re.compile(r"schema|format|structured|output_config|additionalProperties", re.I)
+
+
+_ANY_URL = "http://any"  # how a model is told does not depend on where it is
+
+
+def told_of(
+    schema: Mapping[str, Any],
+    provider: Provider,
+    model: ModelRef,
+    config: Config,
+    environ: Mapping[str, str],
+) -> Provider:
+    """``provider``, whose model is told of ``schema`` as its API has it. Raises ConfigError."""
+    overrides = config.table("providers").get(model.provider, {})
+    row = resolve(model.provider, overrides, environ, _ANY_URL)
+    return StructuredOutput(provider, schema, way_of(row, schema))
 
 
 def way_of(row: ProviderRow, schema: Mapping[str, Any]) -> str:
