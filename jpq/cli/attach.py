@@ -18,6 +18,7 @@ from jpq.conversation.tokens import tokens_of
 from jpq.errors import BadInputError, UsageError
 from jpq.provider.base import ModelRef
 from jpq.provider.registry import resolve
+from jpq.provider.window import context_window
 from jpq.provider.wire_thread import check_attachments
 
 STDIN = "-"
@@ -172,8 +173,7 @@ def _check_length(
 ) -> None:
     """Refuse what is longer than the model's context window, as far as that is known."""
     tokens = sum(map(_tokens, attachments))
-    offer = importlib.import_module("jpq.cli.conversation_offer")  # knows the lists of models
-    window = offer.context_window(model, config, env.paths.cache, env.environ)
+    window = context_window(model, config, env.paths.cache, env.environ)
     if window is None or tokens <= window:
         return
     told = f"about {tokens:,} tokens of attachments, and {model} takes {window:,} in all"

@@ -6,7 +6,6 @@ from typing import Any, Callable, Optional
 
 from jpq.conversation.thread import build_thread
 from jpq.conversation.tokens import estimate_tokens
-from jpq.provider.window import context_window as context_window
 
 
 def compaction_offer(

@@ -186,13 +186,11 @@ def _offer_compaction(
     limit = query.config["conversation.compact_at"]
     if args.quiet or not (too_long or limit):
         return
-    module = importlib.import_module("jpq.cli.conversation_offer")  # of no use to most turns
-    line = module.compaction_offer(
-        query.journal,
-        too_long,
-        limit,
-        lambda: module.context_window(query.model, query.config, env.paths.cache, env.environ),
-    )
+    # Both are of no use to most turns.
+    offer = importlib.import_module("jpq.cli.conversation_offer").compaction_offer
+    known = importlib.import_module("jpq.provider.window").context_window
+    where = (env.paths.cache, env.environ)
+    line = offer(query.journal, too_long, limit, lambda: known(query.model, query.config, *where))
     if line:
         env.tell(PREFIX + line)
         if query.interactive and outcome.signum is None and env.stdout and env.stdout.isatty():

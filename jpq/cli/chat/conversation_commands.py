@@ -7,7 +7,6 @@ from typing import Any, Optional
 
 from jpq.cli.chat.place import Done, Place, no_words
 from jpq.cli.chat.transcript import draw
-from jpq.cli.conversation_offer import context_window
 from jpq.cli.conversation_show import formatted
 from jpq.cli.conversation_text import last_turns
 from jpq.cli.conversation_totals import totals_of
@@ -15,6 +14,7 @@ from jpq.conversation.stream import ConversationStream
 from jpq.conversation.thread import build_thread
 from jpq.conversation.tokens import estimate_tokens
 from jpq.errors import BadInputError, UsageError
+from jpq.provider.window import context_window
 from jpq.render.aside import cost_words, usage_words
 from jpq.store.files import replace_file, write_error
 from jpq.store.fork import fork as fork_conversation

@@ -11,10 +11,11 @@ from jpq.cli.chat.place import Ask, Leave, Place
 from jpq.cli.chat.signals import Pressed
 from jpq.cli.chat.turns import Turns
 from jpq.cli.chat.wording import in_chat_words
-from jpq.cli.conversation_offer import compaction_offer, context_window
+from jpq.cli.conversation_offer import compaction_offer
 from jpq.cli.failure import as_error
 from jpq.conversation.event import ConfigDelta, Draft
 from jpq.errors import ErrorKind, JpqError
+from jpq.provider.window import context_window
 from jpq.store.journal import Journal
 from jpq.turn.ending import TurnOutcome
 
