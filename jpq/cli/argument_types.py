@@ -11,24 +11,12 @@ _REASONING = ("full", "hidden", "progress", "static")
 
 def seconds(text: str) -> float:
     """A time above 0, in seconds."""
-    try:
-        time_s = float(text)
-    except ValueError:
-        time_s = math.nan
-    if not 0 < time_s < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return time_s
+    return _above_0(text, "a number of seconds")
 
 
 def dollars(text: str) -> float:
     """An amount above 0, in US dollars."""
-    try:
-        dollars = float(text)
-    except ValueError:
-        dollars = math.nan
-    if not 0 < dollars < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0")
-    return dollars
+    return _above_0(text, "an amount")
 
 
 def count(text: str) -> int:
@@ -58,3 +46,13 @@ def wrap(text: str) -> Any:
             f"{text!r} is neither auto nor off nor a number of columns"
         )
     return int(text)
+
+
+def _above_0(text: str, what: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what} above 0")
+    return number

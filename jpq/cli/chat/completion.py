@@ -9,8 +9,7 @@ from jpq.cli.chat.commands import COMMANDS, SLASH
 from jpq.cli.chat.state import Chat
 from jpq.errors import JpqError
 from jpq.provider.listing_cache import kept
-from jpq.provider.registry import resolve
-from jpq.provider.rows import ROWS
+from jpq.provider.registry import provider_names, resolve
 from jpq.provider.weights import CATALOGUE
 from jpq.tools.registry import BUILTINS, is_configured
 
@@ -48,7 +47,7 @@ class Completion:
         config, env = self._chat.config, self._chat.env
         yield from config.table("aliases")
         providers = config.table("providers")
-        for name in dict.fromkeys([row.name for row in ROWS] + list(providers)):
+        for name in provider_names(providers):
             if name == "local":
                 yield from (f"local/{each.name}" for each in CATALOGUE)
                 continue
