@@ -55,7 +55,7 @@ class TitleRequest:
         thread = Thread("", (Message(USER, (ThreadText(text),)),))
         request = ProviderRequest(model=model.model, thread=thread)
         self._exchange = LoggedProvider(provider, log).exchange(request)
-        self._reader = threading.Thread(target=self._receive, name="title", daemon=True)
+        self._reader = threading.Thread(target=self._receive, name="jpq-title", daemon=True)
         self._reader.start()
 
     def stop(self) -> None:
