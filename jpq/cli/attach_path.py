@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import itertools
 import os
 import select
 import stat
 import time
-from typing import Callable, Iterator, List, Tuple
+from typing import Callable, Iterable, Iterator, List, Set, Tuple
 
 from jpq.errors import BadInputError
 from jpq.named import NamedTuple
@@ -65,10 +66,12 @@ def is_pattern(source: str, cwd: str) -> bool:
 def matching(source: str, cwd: str) -> List[str]:
     """The files that a pattern names, sorted. Raises BadInputError for none, and too many."""
     pattern = os.path.expanduser(source)
-    if not os.path.isabs(pattern):
-        pattern = os.path.join(glob.escape(cwd), pattern)
-    files = (path for path in glob.iglob(pattern, recursive=True) if os.path.isfile(path))
-    found = sorted(set(itertools.islice(files, MOST_FILES + 1)))
+    drive, rest = os.path.splitdrive(pattern)
+    # The folder of a relative pattern is meant as it is, whatever characters it has.
+    beginning = drive + os.sep if os.path.isabs(pattern) else cwd
+    parts = [part for part in rest.replace(os.sep, "/").split("/") if part]
+    files = (path for path in _named(beginning, parts) if os.path.isfile(path))
+    found = sorted(itertools.islice(_each_once(files), MOST_FILES + 1))
     if not found:
         raise BadInputError(f"No file matches {source!r}.", where=cwd)
     if len(found) > MOST_FILES:
@@ -78,6 +81,54 @@ def matching(source: str, cwd: str) -> List[str]:
             hint="Choose fewer, or attach the folder to have its files listed only.",
         )
     return found
+
+
+def _named(folder: str, parts: List[str]) -> Iterator[str]:
+    """What the ``parts`` of a pattern name below ``folder``, some of it more than once."""
+    if not parts:
+        yield folder
+        return
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        for below in _folders(folder):
+            yield from _named(below, rest or ["*"])
+    elif not glob.has_magic(part):
+        yield from _named(os.path.join(folder, part), rest)
+    else:
+        for name in fnmatch.filter(_names(folder), part):
+            if not name.startswith(".") or part.startswith("."):
+                yield from _named(os.path.join(folder, name), rest)
+
+
+def _folders(top: str) -> Iterator[str]:
+    """``top`` and the folders below it. Links are not followed, which may lead round in
+    circles, and neither are a program's own, such as .git."""
+    waiting = [top]
+    while waiting:
+        folder = waiting.pop()
+        yield folder
+        try:
+            with os.scandir(folder) as found:
+                below = [e.path for e in found if e.is_dir(follow_symlinks=False)
+                         and not e.name.startswith(".")]  # fmt: skip
+        except OSError:
+            continue  # as every shell passes over what it may not read
+        waiting += sorted(below, reverse=True)
+
+
+def _names(folder: str) -> List[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _each_once(paths: Iterable[str]) -> Iterator[str]:
+    seen: Set[str] = set()
+    for path in paths:
+        if path not in seen:
+            seen.add(path)
+            yield path
 
 
 def size_words(size: float) -> str:

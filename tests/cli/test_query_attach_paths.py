@@ -84,6 +84,21 @@ def test_a_pattern_works_in_a_folder_with_such_a_name(tmp_path: Any) -> None:
     assert text_of("-a", "*.txt", cwd=folder) == "q\n\na.txt:\n\nA\n"
 
 
+def test_links_that_lead_round_in_circles_are_not_followed(tmp_path: Any) -> None:
+    folder = tree(tmp_path, a__f_txt=b"F\n", b__g_txt=b"G\n", _hidden__h_txt=b"H\n")
+    (tmp_path / "_hidden").rename(tmp_path / ".hidden")
+    for name, target in (("a/l1", "."), ("a/l2", ".."), ("b/l3", ".."), ("b/l4", "../a")):
+        (tmp_path / name).symlink_to(target)
+    both = "a/f.txt:\n\nF\n\n\nb/g.txt:\n\nG\n"
+    assert text_of("-a", "**/*.txt", cwd=folder) == f"q\n\n{both}"
+    assert text_of("-a", "./**/**", cwd=folder) == f"q\n\n{both}"
+    assert text_of("-a", f"{folder}/*/?.txt", cwd=folder) == f"q\n\n{both}"
+    assert "H" in text_of("-a", ".h*/*", cwd=folder)
+    assert "F" in text_of("-a", "b/l4/*.txt", cwd=folder)
+    ran = jpq("-m", "scripted//no/such", "q", "-a", "**/*.none", cwd=folder)
+    ran.failed_with(65, "No file matches")
+
+
 def test_a_pattern_that_matches_too_much(tmp_path: Any) -> None:
     for number in range(201):
         (tmp_path / f"{number}.txt").touch()
