@@ -167,8 +167,10 @@ def templates_folder(paths: Paths) -> str:
 
 def template_names(paths: Paths) -> List[str]:
     """The names of the templates that are kept, sorted."""
+    folder = templates_folder(paths)
     try:
-        files = os.listdir(templates_folder(paths))
+        # A pipe would be waited for, and has no end.
+        files = [file for file in os.listdir(folder) if os.path.isfile(os.path.join(folder, file))]
     except OSError:
         return []
     names = (file[: -len(SUFFIX)] for file in files if file.endswith(SUFFIX))

@@ -144,3 +144,10 @@ def test_names_and_paths(tmp_path: Any) -> None:
     for name, words in (("../a", "no template"), ("c", "no template"), ("-x", "no name of")):
         with pytest.raises(UsageError, match=words):
             read_template(name, paths, str(tmp_path), [])
+
+
+def test_what_is_no_file_is_no_template(tmp_path: Any) -> None:
+    paths = find_paths({"JPQ_HOME": str(tmp_path)})
+    (tmp_path / "templates" / "folder.toml").mkdir(parents=True)
+    (tmp_path / "templates" / "zero.toml").symlink_to("/dev/zero")
+    assert template_names(paths) == []
