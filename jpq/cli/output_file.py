@@ -29,6 +29,9 @@ class OutputFile:
         try:
             self._mode = _mode_of(path)
             self._temporary = ""
+            if _goes_to(2, path):
+                self._descriptor, self._target = os.dup(2), target
+                return
             if self._mode is None or stat.S_ISREG(self._mode):
                 folder, name = os.path.split(target)
                 self._temporary = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
@@ -102,9 +105,10 @@ def into_file(
 
     Unless the code is 0 the file stays as it was, and what was written goes to stdout.
     """
-    if path == "-":
+    whole = os.path.join(env.cwd, os.path.expanduser(path))
+    if path == "-" or is_stdout(whole):
         return body()
-    file = OutputFile(os.path.join(env.cwd, os.path.expanduser(path)))
+    file = OutputFile(whole)
     stdout, env.stdout = env.stdout, file  # type: ignore[assignment]
     kept = False
     try:
@@ -119,6 +123,21 @@ def into_file(
             file.close()
         else:
             env.out(file.discard().decode("utf-8", "replace"))
+
+
+def is_stdout(path: str) -> bool:
+    """Whether ``path`` is the file that stdout goes to, as /dev/stdout can be."""
+    return _goes_to(1, path)
+
+
+def _goes_to(descriptor: int, path: str) -> bool:
+    """Whether ``descriptor`` is the regular file at ``path``. Such a file must not be replaced:
+    what others write there from then on would be lost."""
+    try:
+        status = os.fstat(descriptor)
+        return stat.S_ISREG(status.st_mode) and os.path.samestat(os.stat(path), status)
+    except (OSError, ValueError):
+        return False
 
 
 def _mode_of(path: str) -> Optional[int]:

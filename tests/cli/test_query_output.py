@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import signal
 import stat
+import subprocess
 import sys
 import threading
 from typing import Any, List, Tuple
@@ -16,7 +18,7 @@ import pytest
 from jpq.cli.environment import Environment
 from jpq.cli.output_file import into_file
 from jpq.errors import WriteError
-from tests.support.programs import jpq, model_at, script, signalled
+from tests.support.programs import JPQ, environment, jpq, model_at, script, signalled
 from tests.support.server import FINISH, Pause, Server, delta, reply
 
 ANSWER = "Grüße\nzweite Zeile"
@@ -124,6 +126,24 @@ def test_what_is_no_file_is_written_as_it_is(model: List[str], tmp_path: Any) ->
     assert jpq(*model, "--output", "/dev/null", "hi").out == b""
     assert jpq(*model, "--output", "-", "hi").text == ANSWER + "\n"
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stderr"), reason="no such names here")
+@pytest.mark.parametrize(
+    ("name", "number", "batch"),
+    [("/dev/stdout", 1, False), ("/dev/stderr", 2, False), ("log", 1, False)]
+    + [("/dev/stdout", 1, True), ("log", 1, True)],
+)
+def test_a_file_that_others_write_to_as_well_is_not_replaced(
+    name: str, number: int, batch: bool, model: List[str], tmp_path: Any
+) -> None:
+    (tmp_path / "in.jsonl").write_text('"hi"\n')
+    asked = ["-q", "--batch", "in.jsonl"] if batch else ["-q", "hi"]
+    command = " ".join(map(shlex.quote, [*JPQ, *model, *asked, "--output", name]))
+    line = f"exec {number}>log; echo before >&{number}; {command}; echo behind >&{number}"
+    subprocess.run(["/bin/sh", "-c", line], cwd=str(tmp_path), env=environment(), check=True)
+    lines = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
+    assert (lines[0], lines[-1]) == ("before", "behind") and len(lines) == (3 if batch else 4)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")

@@ -18,6 +18,7 @@ from jpq.cli.early_end import EarlyEnd
 from jpq.cli.environment import Environment
 from jpq.cli.failure import tell_error
 from jpq.cli.log import RunLog, known_secrets
+from jpq.cli.output_file import is_stdout
 from jpq.cli.progress import StderrProgress
 from jpq.cli.query_options import chosen_settings
 from jpq.cli.query_setup import begin_servers, load_settings, teller
@@ -142,7 +143,7 @@ class _Batch:
 
     def _sink(self, tell: Callable[[str], None]) -> Sink:
         args, env = self._args, self._env
-        if args.output in (None, "-"):
+        if args.output in (None, "-") or is_stdout(_path(args.output, env)):
             descriptor = os.open(os.devnull, os.O_WRONLY) if env.stdout is None else 1
             return stream_sink(descriptor)
         path = _path(args.output, env)
