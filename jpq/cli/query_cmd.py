@@ -75,7 +75,7 @@ def _run(args: argparse.Namespace, env: Environment) -> Tuple[int, Optional[int]
             outcome = _answer(query, args, env, log, early)
         _log_ending(log, outcome, time.monotonic() - started)
         _offer_compaction(query, outcome, args, env, log)
-        _make_title(query, outcome, env, log, early.deadline)
+        _make_title(query, outcome, env, log, early)
     except NoModelError:
         if args.format in ("json", "jsonl"):
             raise
@@ -208,14 +208,14 @@ def _make_title(
     outcome: TurnOutcome,
     env: Environment,
     log: RunLog,
-    deadline: Optional[float],
+    early: EarlyEnd,
 ) -> None:
     """Have a model name a new conversation; a script is not kept waiting for that."""
     if query.config["conversation.title"] != "model" or outcome.ending.exit_code:
         return
     if outcome.signum is None and env.stdout is not None and env.stdout.isatty():
         module = importlib.import_module("jpq.cli.title_model")  # a setting that few have
-        module.give_title(query, outcome.text, env, log, deadline)
+        module.give_title(query, outcome.text, env, log, early)
 
 
 def _broken_off(error: Exception, renderer: Renderer) -> TurnOutcome:

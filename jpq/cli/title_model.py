@@ -9,17 +9,18 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import signal
 import threading
 import time
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Iterator, Tuple
 
+from jpq.cli.early_end import EarlyEnd
 from jpq.cli.environment import Environment
 from jpq.cli.log import LoggedProvider, RunLog
 from jpq.cli.query_setup import Query
 from jpq.config.load import Config
 from jpq.conversation.thread import USER, Message, Thread, ThreadText
 from jpq.events.parts import INTERRUPTED, Finished, MessageDelta, Part
+from jpq.interrupt.signals import Interrupt, is_key
 from jpq.provider.base import ModelRef, Provider, ProviderRequest
 from jpq.provider.registry import parse_model
 from jpq.render.sanitize import sanitize
@@ -44,7 +45,7 @@ _MARKS = "#*_`\"'\u201c\u201d\u00ab\u00bb "
 
 
 class TitleRequest:
-    """A title that a model is making. Main thread; ``stop`` is for a signal handler, too."""
+    """A title that a model is making. Main thread; ``notify`` is for a signal router."""
 
     def __init__(
         self, provider: Provider, model: ModelRef, question: str, answer: str, log: RunLog
@@ -58,9 +59,12 @@ class TitleRequest:
         self._reader = threading.Thread(target=self._receive, name="jpq-title", daemon=True)
         self._reader.start()
 
-    def stop(self) -> None:
-        """Do without a title, at once."""
-        self._said.put("")
+    def notify(self, interrupt: Interrupt) -> bool:
+        """Do without a title, at once, where it is Ctrl+C; other signals end the process."""
+        if is_key(interrupt.signum):
+            self._said.put("")
+            return True
+        return False
 
     def end(self, wait_s: float) -> str:
         """The title, or "" where none comes within ``wait_s`` seconds. Nothing goes on then."""
@@ -128,36 +132,29 @@ def clean(text: str) -> str:
     return words[:_LONGEST].rsplit(" ", 1)[0]
 
 
-def give_title(
-    query: Query, answer: str, env: Environment, log: RunLog, deadline: Optional[float]
-) -> None:
+def give_title(query: Query, answer: str, env: Environment, log: RunLog, early: EarlyEnd) -> None:
     """Have a model name the conversation of ``query``, whose first turn is over. Main thread.
 
-    Takes ``conversation.title_wait_s`` at most, and ends at ``deadline`` and at once with
-    Ctrl+C. A title that somebody has given meanwhile stays.
+    Takes ``conversation.title_wait_s`` at most, and ends at the deadline of ``early`` and at
+    once with Ctrl+C. A title that somebody has given meanwhile stays.
     """
     journal = query.journal
     turns = journal.stream.turns()
     left_s = query.config["conversation.title_wait_s"]
-    if deadline is not None:
-        left_s = min(left_s, deadline - time.monotonic())
+    if early.deadline is not None:
+        left_s = min(left_s, early.deadline - time.monotonic())
     if journal.id is None or len(turns) != 1 or left_s <= 0:
         return
     asked: Any = turns[0].entries[0].event  # turns begin with the question
-    previous = signal.getsignal(signal.SIGINT)
     try:
         with title_provider(query.config, query.model, query.provider, env, log) as (by, provider):
             request = TitleRequest(provider, by, asked.content, answer, log)
-            if previous is not signal.SIG_IGN:
-                signal.signal(signal.SIGINT, lambda signum, frame: request.stop())
-            title = request.end(left_s)
+            with early.router.scope(request.notify):
+                title = request.end(left_s)
         if title:
             _keep(title, journal.id, journal.metadata.get("title"), env)
     except Exception as error:
         log.failure(error)
-    finally:
-        if previous is not None:
-            signal.signal(signal.SIGINT, previous)
 
 
 def _keep(title: str, id: str, instead_of: Any, env: Environment) -> None:

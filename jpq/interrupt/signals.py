@@ -57,8 +57,8 @@ class SignalRouter:
 
     One scope serves all phases of a turn, as it is the main thread that takes the message, and
     knows by then which phase it interrupts. SIGQUIT and SIGTSTP are left to the system, which
-    obeys them even where Python hangs; ``jpq.terminal.modes`` sees to the terminal. SIGWINCH
-    needs nobody: the width is asked each time.
+    obeys them even where Python hangs, but while ``jpq.terminal.modes`` has the terminal's modes
+    to put back first. SIGWINCH needs nobody: the width is asked each time.
     """
 
     def __init__(
@@ -111,13 +111,16 @@ class SignalRouter:
         self._scopes.insert(0, notify)
 
     def stop_listening(self) -> None:
-        """From now on a signal ends the process at once, also after the end of the ``with``."""
+        """From now on a signal ends the process at once, also after the end of the ``with``,
+        unless a scope that is opened later takes it."""
         self._is_over = True
         self._previous.clear()
+        self._scopes.clear()
 
     def _handle(self, signum: int, frame: Optional[object]) -> None:
         if self._is_over:
-            end_by_signal(signum)
+            self._end_late(signum)
+            return
         interrupt = self._again.pop(signum, None) or self._counted(signum)
         try:
             self._hand_on(interrupt)
@@ -129,6 +132,10 @@ class SignalRouter:
         Python drop what is raised because it is freeing an object."""
         self._raised = error, again
         raise error
+
+    def _end_late(self, signum: int) -> None:
+        if not any(notify(Interrupt(signum, END)) is not False for notify in self._scopes):
+            end_by_signal(signum)
 
     def _counted(self, signum: int) -> Interrupt:
         if not is_key(signum):

@@ -114,15 +114,16 @@ def test_a_model_that_is_silent_is_given_up() -> None:
     assert title() == QUESTION
 
 
-def test_ctrl_c_ends_it_and_not_the_run() -> None:
+@pytest.mark.parametrize("signum, code", [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM)])
+def test_ctrl_c_ends_it_and_not_the_run_as_other_signals_do(signum: int, code: int) -> None:
     over, asked = threading.Event(), threading.Event()
     with Server(answer("Hi"), [head(), Tell(asked), Pause(over, 60)]) as server:
         argv = [*JPQ, *model_at(server), *BY_MODEL, QUESTION]
         with Child(argv, environment(TERM="xterm"), os.getcwd(), terminal=True) as child:
             child.wait_for(b"Hi")
             assert asked.wait(15)
-            child.signal(signal.SIGINT)
-            assert child.end() == 0, child.output
+            child.signal(signum)
+            assert child.end() == code, child.output
         over.set()
     assert title() == QUESTION
 

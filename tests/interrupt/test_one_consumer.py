@@ -14,7 +14,6 @@ OTHERS = {
     "jpq/terminal/editor.py": "an open editor keeps Ctrl+C for itself",
     "jpq/terminal/readline_editor.py": "SIGALRM only, which wakes readline up",
     "jpq/cli/early_end.py": "SIGALRM only, for the time limit of what comes before a turn",
-    "jpq/cli/title_model.py": "once the turn is over and told, where the router just ends",
 }
 
 

@@ -198,6 +198,17 @@ def test_other_errors_that_python_drops_are_told_as_ever(
     assert isinstance(told[0], KeyError)
 
 
+def test_once_all_is_told_only_a_scope_that_is_opened_then_takes_signals(handlers: None) -> None:
+    before: List[Interrupt] = []
+    late: List[Interrupt] = []
+    with SignalRouter(before.append) as router:
+        router.stop_listening()
+    with router.scope(late.append):
+        raise_signal(signal.SIGINT)
+        raise_signal(signal.SIGINT)
+    assert (before, late) == ([], [Interrupt(signal.SIGINT, END)] * 2)
+
+
 def test_once_all_is_told_a_signal_ends_the_process_at_once() -> None:
     code = """
 router = SignalRouter()
