@@ -43,8 +43,9 @@ class RunningServer:
         self._starts = 0
         self._closed = False
         self._ready = threading.Event()
-        self._listing = threading.Event()  # its tools have changed, and are asked for
-        self._listers: List[threading.Thread] = []
+        self._list_lock = threading.Lock()  # guards what follows
+        self._changed = False  # its tools have, and were not asked for since
+        self._lister: Optional[threading.Thread] = None  # asks for them, one at a time
         self._thread = threading.Thread(
             target=self._start, name=f"jpq-mcp-start-{settings.name}", daemon=True
         )
@@ -72,9 +73,9 @@ class RunningServer:
 
     def tools_now(self, wait_s: float) -> List[Json]:
         """Its tools; where they have just changed the new ones, if they come in time."""
-        if self._listing.is_set():
-            for lister in self._listers:
-                lister.join(wait_s)
+        lister = self._lister
+        if lister is not None:
+            lister.join(wait_s)
         return self.tools
 
     def call_tool(self, name: str, arguments: Mapping[str, Any], call: Call) -> Json:
@@ -105,8 +106,8 @@ class RunningServer:
         client = self._client
         if client is not None:
             client.close()
-        for thread in (self._thread, *self._listers):
-            if thread.is_alive():
+        for thread in (self._thread, self._lister):
+            if thread is not None and thread.is_alive():
                 thread.join()
 
     def _start(self) -> None:
@@ -132,22 +133,27 @@ class RunningServer:
 
     def _list_again(self) -> None:
         """Its tools have changed. A transport's thread, which must not wait for the list."""
-        if self._closed:
-            return
-        self._listing.set()
-        lister = threading.Thread(target=self._list, name="jpq-mcp-list", daemon=True)
-        self._listers = [*filter(threading.Thread.is_alive, self._listers), lister]
-        lister.start()
+        with self._list_lock:
+            self._changed = True
+            if self._lister is None and not self._closed:
+                self._lister = threading.Thread(target=self._list, name="jpq-mcp-list", daemon=True)
+                self._lister.start()
 
     def _list(self) -> None:
-        """A thread's whole job."""
-        client = self._client
-        try:
-            if client is not None:
-                self.tools = self._wanted(client.tools())
-        except JpqError as error:
-            self._log(f"{self.name}: its tools have changed, and are not told: {error.message}")
-        self._listing.clear()
+        """A thread's whole job: ask until nothing changes any more."""
+        while True:
+            with self._list_lock:
+                if self._closed or not self._changed:
+                    self._lister = None
+                    return
+                self._changed = False
+            client = self._client
+            try:
+                if client is not None:
+                    self.tools = self._wanted(client.tools())
+            except Exception as error:  # a thread's top: one server never breaks a run
+                told = error.message if isinstance(error, JpqError) else repr(error)
+                self._log(f"{self.name}: its tools have changed, and are not told: {told}")
 
     def _wanted(self, tools: List[Json]) -> List[Json]:
         """Those of ``tools`` that the configuration wants."""

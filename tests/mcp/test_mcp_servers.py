@@ -335,3 +335,57 @@ def test_a_closed_server_is_not_started_again() -> None:
     servers.close()
     with pytest.raises(McpClosed):
         server.client()
+
+
+class _Changing:
+    """A client whose second list takes until ``go``."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.on_tools_changed: Any = None
+        self.lists = 0
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def connect(self, timeout_s: float) -> None:
+        """Nothing has to be greeted."""
+
+    def tools(self) -> List[Dict[str, str]]:
+        self.lists += 1
+        number = self.lists
+        if number == 2:
+            self.begun.set()
+            assert self.go.wait(WAIT_S)
+        return [{"name": f"tool-{number}"}]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def test_one_thread_lists_tools_that_change_all_the_time() -> None:
+    client: Any = _Changing()
+    server = RunningServer(settings("busy"), lambda: client, log=lambda line: None)
+    server.start()
+    server.wait()
+    client.on_tools_changed()
+    assert client.begun.wait(WAIT_S)
+    for _ in range(20):
+        client.on_tools_changed()
+    assert [each.name for each in threading.enumerate()].count("jpq-mcp-list") == 1
+    client.go.set()
+    assert server.tools_now(WAIT_S) == [{"name": "tool-3"}] and client.lists == 3
+    server.close()
+
+
+def test_a_list_that_breaks_leaves_the_tools_and_is_told() -> None:
+    client: Any = _Changing()
+    client.go.set()
+    told: List[str] = []
+    server = RunningServer(settings("odd"), lambda: client, log=told.append)
+    server.start()
+    server.wait()
+    client.tools = lambda: [{}]
+    client.on_tools_changed()
+    assert server.tools_now(WAIT_S) == [{"name": "tool-1"}]
+    server.close()
+    assert told == ["odd: its tools have changed, and are not told: KeyError('name')"]
