@@ -47,9 +47,10 @@ class _Read(NamedTuple):
 
 
 class _Ended(NamedTuple):
-    """A session's thread has nothing left to do."""
+    """A session's thread has nothing left to do; ``fault`` is what it could not tell."""
 
     session: ChatSession
+    fault: Optional[Exception]
 
 
 def run(args: argparse.Namespace, env: Environment) -> int:
@@ -122,6 +123,8 @@ class JsonChat:
         if isinstance(item, _Ended):
             item.session.join()
             self._ending.pop(item.session, None)
+            if item.fault is not None:
+                self._log.failure(item.fault)
             return True
         if isinstance(item, Interrupt):
             self._signum = item.signum
@@ -185,8 +188,8 @@ class JsonChat:
         opening = self._openings.pop(name, None) or Open(name)
         first = name == MAIN
 
-        def ended() -> None:
-            self._inbox.post(_Ended(session))
+        def ended(fault: Optional[Exception]) -> None:
+            self._inbox.post(_Ended(session, fault))
 
         session = ChatSession(
             name,

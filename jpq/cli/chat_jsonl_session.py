@@ -29,7 +29,8 @@ class _Message:
 
 
 class ChatSession:
-    """Answers messages in order. ``write`` takes each line, ``ended`` is called at the end.
+    """Answers messages in order. ``write`` takes each line, ``ended`` is called at the end, with
+    what went wrong beside the answers, if anything did.
 
     The methods are for the main thread and wait for nothing. ``open_session`` is called on
     the session's own thread, for the first message, and after the end of the one ``before``.
@@ -40,7 +41,7 @@ class ChatSession:
         name: str,
         open_session: OpenSession,
         write: Callable[[Fields], None],
-        ended: Callable[[], None],
+        ended: Callable[[Optional[Exception]], None],
         before: Optional[ChatSession] = None,
     ) -> None:
         self.name = name
@@ -116,6 +117,14 @@ class ChatSession:
     # -- on the session's thread -------------------------------------------------------
 
     def _run(self) -> None:
+        fault: Optional[Exception] = None
+        try:
+            self._answer_all()
+        except Exception as error:  # the top of a thread: the main one waits for its end
+            fault = error
+        self._ended(fault)
+
+    def _answer_all(self) -> None:
         try:
             if self._before is not None:
                 self._before.join()
@@ -131,7 +140,6 @@ class ChatSession:
         finally:
             if self._session is not None:
                 self._session.close()
-            self._ended()
 
     def _answer(self, message: _Message) -> None:
         """Answer one message: its lines end with a ``result``, whatever happens."""
