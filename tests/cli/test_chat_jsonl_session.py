@@ -27,7 +27,7 @@ class _Session:
 
 
 def test_a_session_that_cannot_be_closed_is_over_all_the_same() -> None:
-    ends: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
+    ends: queue.SimpleQueue[Any] = queue.SimpleQueue()
     lines: List[Dict[str, Any]] = []
     made: Any = _Session()
     session = ChatSession("main", lambda approve, answer: made, lines.append, ends.put)
