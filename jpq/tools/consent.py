@@ -127,10 +127,7 @@ class PermissionDialogue:
         self._show(dialogue)
         if self._decision.action == EDIT and self._edit(dialogue):
             return self._permit(ALLOW)
-        question = (
-            f"Run {name}? [y]es [n]o [e]dit arguments [a]lways this tool in this conversation "
-            "[p]rint arguments [r]un mode [x] result mode [?]"
-        )
+        question = f"Run {name}? [y]es [n]o [e]dit [a]lways [p]rint [r]un mode [x] result mode [?]"
         while True:
             key = dialogue.choose(question, _PERMISSION_KEYS, otherwise="n")
             permit = self._after(key, dialogue)
