@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Callable, Dict, Mapping, NoReturn, Optional
 
 import fastjsonschema
@@ -56,6 +57,11 @@ def compiled(schema: Mapping[str, Any]) -> Callable[[Any], Any]:
     check: Callable[[Any], Any] = fastjsonschema.compile(
         dict(schema), handlers=_NoDownloads(), use_default=False, use_formats=False
     )
+    patterns = check.__globals__.get("REGEX_PATTERNS")  # of the code that it has made
+    if patterns:
+        # Few schemas have one.
+        search = importlib.import_module("jpq.tools.pattern_search").PatternSearch
+        patterns.update({key: search(each) for key, each in patterns.items()})
     return check
 
 
