@@ -5,7 +5,8 @@ Loaded for ``--format jsonl`` and by Python programs.
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional
+import functools
+from typing import Mapping, Optional
 
 from jpq.config.load import Config
 from jpq.config.paths import find_paths
@@ -36,8 +37,9 @@ class Detailed:
         self.lease_now = display.lease_now
         self._journal = journal
         self._toolset = toolset
-        self._window: Any = lambda: context_window(
-            model, config, find_paths(environ).cache, environ
+        # Looked for once it is needed, and once only: that takes longer than an event may.
+        self._limit = functools.lru_cache(maxsize=None)(
+            lambda: context_window(model, config, find_paths(environ).cache, environ)
         )
 
     def show(self, event: TurnEvent) -> None:
@@ -58,9 +60,3 @@ class Detailed:
     def _turn(self) -> Optional[str]:
         turn = self._journal.stream.last_turn()
         return None if turn is None else turn.entries[0].event_id
-
-    def _limit(self) -> Optional[int]:
-        if callable(self._window):
-            self._window = self._window()
-        limit: Optional[int] = self._window
-        return limit

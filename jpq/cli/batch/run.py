@@ -62,7 +62,7 @@ class Plan(NamedTuple):
 
 
 class Totals:
-    """What a batch came to. Main thread."""
+    """What a batch came to. Main thread, but for ``skipped``, which the reader counts."""
 
     def __init__(self) -> None:
         self.answered = 0
@@ -140,7 +140,7 @@ class BatchRun:
             self._loop()
         except BaseException:
             self._stop(cancel=True)
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception):  # what is told is what came first
                 self._loop(writes=False)
             raise
         finally:

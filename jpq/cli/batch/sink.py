@@ -38,7 +38,7 @@ class Answered:
         missing = number + 1 - len(self._codes)
         if missing > 0:
             self._codes.extend(bytes(missing))
-            self._ids.extend([0] * missing)
+            self._ids.frombytes(bytes(missing * self._ids.itemsize))
         self.count += not self._codes[number]
         self._codes[number] = min(code, 254) + 1
         self._ids[number] = _checksum(id)
@@ -160,13 +160,13 @@ def _scanned(descriptor: int, path: str, again: bool, tell: Callable[[str], None
     failed = 0
     end = 0
     for data in _lines(descriptor):
-        record = _record(data)
         if not data.endswith(b"\n"):
-            # A run that was killed was writing it; unless it is whole, its line is asked again.
+            # A run that was killed was writing it; its line is asked again.
             _check_torn(data, path)
             tell("The last line of the file of --output is not whole; it is dropped.")
             break
         end += len(data)
+        record = _record(data)
         if record is not None:
             code = record["exit_code"]
             failed += code != 0
