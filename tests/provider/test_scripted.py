@@ -231,7 +231,8 @@ def test_the_script_in_the_documentation(tmp_path: Any) -> None:
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     with open(os.path.join(root, "docs", "providers.md"), encoding="utf-8") as file:
         blocks = file.read().split("```")
-    (script,) = [block[len("toml") :] for block in blocks if "[[reply]]" in block]
+    scripts = [block for block in blocks if block.startswith("toml\n") and "[[reply]]" in block]
+    (script,) = [block[len("toml") :] for block in scripts]
     provider = open_provider(write(tmp_path, script))
     assert run(provider, ask("How is the weather?")).response.stop_reason == "tool_calls"
     assert run(provider, ask("Hi")).response.text == "Hello!"
