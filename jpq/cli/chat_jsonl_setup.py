@@ -8,17 +8,17 @@ from typing import Any, Dict, Optional
 
 from jpq.cli.chat_jsonl_lines import Open
 from jpq.cli.environment import Environment
+from jpq.cli.query_conversation import last_here
 from jpq.cli.query_options import chosen_settings
 from jpq.config.nested import join_name
 from jpq.config.sources import split_set, value_in_text
-from jpq.errors import BadInputError, UsageError
+from jpq.errors import UsageError
 from jpq.library.asking import Answer, Approve
 from jpq.library.opening import DEFAULT_STORE
 from jpq.library.session import Session
 from jpq.render.lines import PREFIX, one_line
 from jpq.store.fork import fork
 from jpq.store.library import Library
-from jpq.store.workspace import workspace_of
 
 _OPTION = "options."
 
@@ -94,15 +94,7 @@ def _going_on(args: argparse.Namespace, env: Environment) -> Optional[str]:
     if args.resume is not None:
         found = library.resolve(args.resume)
     elif args.continue_last or args.fork:
-        workspace = workspace_of(env.cwd)
-        last = library.last(workspace)
-        if last is None:
-            raise BadInputError(
-                "There is no conversation in this workspace yet.",
-                where=workspace,
-                hint="Start one without -c, or choose one: jpq conversation ls, then -r ID.",
-            )
-        found = last
+        found = last_here(env, library)
     else:
         return None
     if not args.fork:

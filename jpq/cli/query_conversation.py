@@ -28,6 +28,11 @@ def saved_conversation(
         return library.read(library.resolve(args.resume))
     if not (args.continue_last or args.retry or args.edit or args.fork or args.replay):
         return None
+    return library.read(last_here(env, library))
+
+
+def last_here(env: Environment, library: Library) -> str:
+    """The id of the last conversation in this workspace. Raises BadInputError."""
     workspace = workspace_of(env.cwd)
     last = library.last(workspace)
     if last is None:
@@ -36,7 +41,7 @@ def saved_conversation(
             where=workspace,
             hint="Start one without -c, or choose one: jpq conversation ls, then -r ID.",
         )
-    return library.read(last)
+    return last
 
 
 def going_on(

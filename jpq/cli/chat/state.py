@@ -12,6 +12,7 @@ from jpq.cli.environment import Environment
 from jpq.cli.log import RunLog
 from jpq.cli.query_conversation import create, going_on, saved_conversation
 from jpq.cli.query_options import chosen_settings
+from jpq.cli.query_setup import teller
 from jpq.config.load import Config
 from jpq.conversation.attachment import Attachment, as_metadata
 from jpq.conversation.event import ChatRequest, ConfigDelta, Draft
@@ -39,14 +40,15 @@ class Chat:
         self.unsaid: List[Draft] = []
         self.journal: Optional[Journal] = None
         self._answerers = Answerers(args, env, log, asks)
+        tell = teller(args, env)  # before the first prompt
         saved = saved_conversation(args, env, self.library)
         own = {} if saved is None else saved.stream.config()
-        self.answering = self._answerers.first(chosen_settings(args, env), own, self._tell)
+        self.answering = self._answerers.first(chosen_settings(args, env), own, tell)
         try:
-            self.attached = self.read(args.attach, self._tell)
+            self.attached = self.read(args.attach, tell)
             if saved is not None:
                 wait_s = self.config["conversation.lock_wait_s"]
-                self.journal = going_on(args, self.library, saved, wait_s, self._tell)
+                self.journal = going_on(args, self.library, saved, wait_s, tell)
         except BaseException:
             self.close()
             raise
@@ -137,8 +139,3 @@ class Chat:
     @property
     def _own_settings(self) -> Mapping[str, Any]:
         return {} if self.journal is None else self.journal.stream.config()
-
-    def _tell(self, text: str) -> None:
-        """A line for the person, before the first prompt."""
-        if not self.args.quiet:
-            self.env.tell(f"jpq: {text}")
