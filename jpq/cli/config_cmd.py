@@ -8,6 +8,7 @@ import pkgutil
 from typing import Any, Iterable, List, Mapping
 
 from jpq.cli.command_help import with_examples
+from jpq.cli.edit_checked import edit_checked
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.config.check import checked_value
@@ -30,7 +31,6 @@ from jpq.config.toml_edit import to_toml, with_setting
 from jpq.config.toml_text import parse
 from jpq.config.trust import TrustStore
 from jpq.errors import BadInputError, ConfigError, ExitCode, UsageError
-from jpq.terminal.editor import edit_text, editor_command
 
 _NEW_FILE = "# jpq's settings; see docs/configuration.md.\n"
 
@@ -115,32 +115,16 @@ def _print_path(args: argparse.Namespace, env: Environment) -> None:
 
 
 def _edit(args: argparse.Namespace, env: Environment) -> None:
-    command = editor_command(env.environ)
-    if command is None:
-        raise UsageError(
-            "There is no editor to open.",
-            where=env.paths.config_file,
-            hint="Set $VISUAL or $EDITOR, or use: jpq config set KEY VALUE",
-        )
     file = env.paths.config_file
-    rejected = file + ".rejected"
-    old = read_text(rejected)
-    if old is None:
-        old = read_text(file)
-    text = edit_text(_NEW_FILE if old is None else old, ".toml", command)
-    try:
-        warnings = _checked_file(file, text)
-    except ConfigError as error:
-        write_private(rejected, text)
-        raise ConfigError(
-            f"{error.message} Your configuration is unchanged.",
-            where=error.where,
-            hint=f"Your text is in {rejected}; jpq config edit goes on with it.",
-        ) from None
-    write_private(file, text)
-    if os.path.exists(rejected):
-        os.unlink(rejected)
-    _tell_all(warnings, env)
+    edit_checked(
+        file,
+        _NEW_FILE,
+        lambda text: _checked_file(file, text),
+        env,
+        what="Your configuration",
+        again="jpq config edit",
+        instead="use: jpq config set KEY VALUE",
+    )
 
 
 def _set(args: argparse.Namespace, env: Environment) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import Any, Dict, List
 
 from jpq.cli.command_help import with_examples
+from jpq.cli.edit_checked import edit_checked
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
-from jpq.config.files import read_text, write_private
 from jpq.config.template import (
     EXAMPLE,
     parse_template,
@@ -18,8 +17,7 @@ from jpq.config.template import (
     template_names,
     templates_folder,
 )
-from jpq.errors import ConfigError, ExitCode, JpqError, UsageError
-from jpq.terminal.editor import edit_text, editor_command
+from jpq.errors import ExitCode, JpqError
 
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
@@ -82,33 +80,21 @@ def _show(args: argparse.Namespace, env: Environment) -> None:
 
 def _edit(args: argparse.Namespace, env: Environment) -> None:
     file = template_file(args.name, env.paths, env.cwd)
-    command = editor_command(env.environ)
-    if command is None:
-        raise UsageError(
-            "There is no editor to open.",
-            where=file,
-            hint="Set $VISUAL or $EDITOR, or write the file yourself.",
-        )
-    rejected = file + ".rejected"
-    old = read_text(rejected)
-    if old is None:
-        old = read_text(file)
-    text = edit_text(EXAMPLE if old is None else old, ".toml", command)
-    warnings: List[str] = []
-    try:
+
+    def check(text: str) -> List[str]:
+        warnings: List[str] = []
         parse_template(args.name, file, text, warnings)
-    except ConfigError as error:
-        write_private(rejected, text)
-        raise ConfigError(
-            f"{error.message} The template is unchanged.",
-            where=error.where,
-            hint=f"Your text is in {rejected}; jpq templates edit {args.name} goes on with it.",
-        ) from None
-    write_private(file, text)
-    if os.path.exists(rejected):
-        os.unlink(rejected)
-    for warning in warnings:
-        env.tell(f"jpq: {warning}")
+        return warnings
+
+    edit_checked(
+        file,
+        EXAMPLE,
+        check,
+        env,
+        what="The template",
+        again=f"jpq templates edit {args.name}",
+        instead="write the file yourself.",
+    )
     env.tell(f"Kept in {file}. To ask it: jpq --template {args.name}")
 
 
