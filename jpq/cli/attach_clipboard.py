@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import signal
 import subprocess
-from typing import List, Mapping, Sequence, Tuple
+import sys
+import tempfile
+import threading
+from typing import List, Mapping, Optional, Sequence, Tuple
 
 from jpq.errors import BadInputError
 from jpq.named import NamedTuple
 
 CLIPBOARD = "clipboard:"
 WAIT_S = 10.0  # a program that answers its owner's windows no more must not keep us
+MOST_BYTES = 15_000_000  # what may be attached
+_MOST_SAID = 4096  # bytes of its errors, of which a line is shown
 _PNG = "image/png"
 _TEXT = ("text", "utf8_string", "string")
 
@@ -62,26 +70,69 @@ def _chosen(environ: Mapping[str, str]) -> Tuple[_Way, str]:
 
 
 def _output(command: List[str], environ: Mapping[str, str]) -> bytes:
+    """What ``command`` writes, a byte more than ``MOST_BYTES`` if that is more."""
+    with tempfile.TemporaryFile() as errors:
+        try:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=dict(environ),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise _unread(command, f"it cannot be run: {error.strerror}") from error
+        written = _written(child)
+        if written is None:
+            raise _unread(command, f"it did not answer within {WAIT_S:g} s")
+        if child.returncode == 0 or len(written) > MOST_BYTES:
+            return written
+        errors.seek(0)
+        lines = errors.read(_MOST_SAID).decode("utf-8", "replace").split("\n")
+    said = next((line.strip() for line in lines if line.strip()), "")
+    raise _unread(command, said or f"it ended with status {child.returncode}")
+
+
+def _written(child: subprocess.Popen[bytes]) -> Optional[bytes]:
+    """What ``child`` writes; None where it does not end in time. It has ended then."""
+    pieces: List[bytes] = []
+
+    def read() -> None:
+        assert child.stdout is not None
+        pieces.append(child.stdout.read(MOST_BYTES + 1))
+
+    reader = threading.Thread(target=read, name="clipboard", daemon=True)
+    in_time = False
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=dict(environ),
-            timeout=WAIT_S,
-            check=False,
-        )
+        reader.start()
+        reader.join(WAIT_S)
+        if pieces and len(pieces[0]) <= MOST_BYTES:
+            child.wait(WAIT_S)
+        in_time = bool(pieces)
     except subprocess.TimeoutExpired:
-        problem = f"it did not answer within {WAIT_S:g} s"
-    except OSError as error:
-        problem = f"it cannot be run: {error.strerror}"
+        pass  # it has closed its output, and goes on
+    finally:
+        if reader.is_alive() or child.poll() is None:
+            _kill(child)
+        reader.join(WAIT_S)  # which ends with the last of those that can write
+        if not reader.is_alive() and child.stdout is not None:
+            child.stdout.close()
+    return pieces[0] if in_time else None
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """With what it has started, where there are process groups."""
+    if sys.platform == "win32":
+        child.kill()
     else:
-        if done.returncode == 0:
-            return done.stdout
-        lines = done.stderr.decode("utf-8", "replace").split("\n")
-        said = next((line.strip() for line in lines if line.strip()), "")
-        problem = said or f"it ended with status {done.returncode}"
-    raise BadInputError(
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _unread(command: Sequence[str], problem: str) -> BadInputError:
+    return BadInputError(
         f"The clipboard cannot be read: {problem.rstrip('.')}.",
         where=command[0],
         hint="Copy something first; it may be empty.",

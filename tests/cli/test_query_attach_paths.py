@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import os
+import time
 from typing import Any, Dict, List
 
 import pytest
 
+from jpq.cli import attach_clipboard
+from jpq.errors import BadInputError
 from tests.support.programs import JPQ, environment, jpq, model_at, shell
 from tests.support.ptys import Child
 from tests.support.server import Server, answer
@@ -192,6 +195,32 @@ def test_a_clipboard_that_cannot_be_read(tmp_path: Any, script: str, words: str)
     environ = fake(tmp_path, "xsel", script, DISPLAY=":0")
     ran = jpq("-m", "scripted//no/such", "q", "-a", "clipboard:", environ=environ)
     ran.failed_with(65, words)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no such device here")
+def test_a_clipboard_without_end(tmp_path: Any) -> None:
+    script = 'case "$*" in *TARGETS*) echo TEXT;; *) exec /bin/cat /dev/zero;; esac'
+    environ = fake(tmp_path, "xclip", script, DISPLAY=":0")
+    ran = jpq("-m", "scripted//no/such", "q", "-a", "clipboard:", environ=environ)
+    ran.failed_with(65, "larger than 15 MB")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups")
+@pytest.mark.parametrize("last", ["wait", "exit 0"])
+def test_of_a_clipboard_that_hangs_nothing_is_left(
+    last: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attach_clipboard, "WAIT_S", 1.0)
+    script = f"echo $$ > {tmp_path}/pid\n/bin/sleep 1000 &\n{last}"
+    environ = fake(tmp_path, "xclip", script, DISPLAY=":0")
+    with pytest.raises(BadInputError, match="did not answer"):
+        attach_clipboard.read_clipboard(environ)
+    group = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 15.0
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < deadline:  # until init has buried the last of them
+            os.killpg(group, 0)
+            time.sleep(0.02)
 
 
 def test_no_program_for_the_clipboard(tmp_path: Any) -> None:
