@@ -67,7 +67,7 @@ class Prompter:
                 raise NobodyAnswers("there is no terminal") from error
             with terminal:
                 terminal.meanwhile = meanwhile if rests else _late(rests, terminal, meanwhile)
-                dialogue = Dialogue(terminal, self._clean, self._environ, self._can_erase)
+                dialogue = Dialogue(terminal, self._clean, self._environ, self._can_erase, rests)
                 with dialogue.marked_pastes():
                     yield dialogue
 
@@ -85,11 +85,13 @@ class Dialogue:
         clean: Callable[[str], str],
         environ: Mapping[str, str],
         can_erase: bool = False,
+        rests: object = True,
     ) -> None:
         self._terminal = terminal
         self._clean = clean
         self._environ = environ
         self._can_erase = can_erase
+        self._rests = rests
 
     @contextlib.contextmanager
     def marked_pastes(self) -> Iterator[None]:
@@ -126,8 +128,10 @@ class Dialogue:
         erase = erase and self._can_erase
         try:
             with self._terminal.by_key():
-                if erase:
+                if erase and self._rests:
                     self._terminal.erase_line()  # the ^C that the terminal has shown
+                elif erase:
+                    self._write("\n")  # the line is still the renderer's, with text on it
                 self._ask(question)
                 key = self._one_of(keys, otherwise)
         except PromptLeft:

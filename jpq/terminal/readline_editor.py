@@ -63,6 +63,12 @@ class ReadlineEditor:
                 with contextlib.suppress(OSError):
                     self.write("\r\x1b[K")
                 return None
+            except SystemError as error:
+                # input() attends to a second signal while what the first one raised is set, and
+                # takes that for a fault of the second handler (seen in CPython 3.8).
+                if error.__cause__ is None:
+                    raise
+                raise error.__cause__ from None
             finally:
                 self.waits = False
         return line.replace("\r\n", "\n").replace("\r", "\n")
