@@ -74,7 +74,7 @@ class StructuredOutput:
     """A Provider whose model is asked for JSON that matches ``schema``.
 
     Where the API refuses the schema, the model is told in words instead, then and from then
-    on. ``exchange`` is for one thread at a time.
+    on. ``exchange`` is for as many threads as the provider's is.
     """
 
     def __init__(self, provider: Provider, schema: Mapping[str, Any], way: str) -> None:

@@ -120,6 +120,16 @@ def test_lines_have_settings_of_their_own(tmp_path: Any) -> None:
     assert records(ran)[3]["structured"] == {"name": "x"}
 
 
+def test_a_schema_that_is_refused_is_sent_with_one_line_only(tmp_path: Any) -> None:
+    refused = error("400 Bad Request", b'{"error": {"message": "no response_format here"}}')
+    whole = answer('{"name": "Ada"}')
+    with Server(refused, whole, whole, whole) as server:
+        options = [*served(server), "--schema", "name", "-j", "1"]
+        ran = jpq(*options, "--batch", written(tmp_path, "one", "two", "three"))
+    assert [each["structured"] for each in records(ran)] == [{"name": "Ada"}] * 3
+    assert ["response_format" in each.json for each in server.seen] == [True] + 3 * [False]
+
+
 def test_a_schema_for_every_line(model: List[str], tmp_path: Any) -> None:
     ran = jpq(*model, "--schema", "name", "--batch", written(tmp_path, "person", "no"))
     assert [each["structured"] for each in records(ran)] == [{"name": "Ada"}, None]

@@ -105,9 +105,10 @@ class Answering:
         self._toolset = toolset
         self._progress = progress
         self._learn_key = learn_key
-        self._lock = threading.RLock()  # guards the three below
+        self._lock = threading.RLock()  # guards the four below
         self._configs: Dict[str, Config] = {"{}": config}
         self._providers: Dict[str, SharedProvider] = {}
+        self._fitted: Dict[str, Provider] = {}
         self._schemas: Dict[str, Dict[str, Any]] = {}
         self.deadline: Optional[float] = None
 
@@ -147,19 +148,31 @@ class Answering:
         if config["model"] is None:
             raise NoModelError()
         model = parse_model(config["model"], config.table("aliases"))
-        provider: Provider = self.provider(model, config)
-        provider.prepare(model.model, self._progress)
         wanted = self._wanted(job)
-        if wanted is not None:
-            provider = wanted.told(provider, model, config, self._env)
-        if self._toolset.tools:
-            provider = RenamedTools(provider)
+        provider = self._fitted_provider(wanted, model, config)
+        provider.prepare(model.model, self._progress)
         metadata = self._attached(job, config, model)
         shown = Collected()
         setup = self._setup(config, model, provider, wanted, settings)
         run_turn(setup, [Draft(ChatRequest(job.prompt), metadata)], inbox, shown)
         assert shown.result is not None, "each turn ends with one"
         return shown.result
+
+    def _fitted_provider(
+        self, wanted: Optional[Wanted], model: ModelRef, config: Config
+    ) -> Provider:
+        """The provider for tools, and for what is wanted. Lines that ask the same model for the
+        same share it, as it remembers what that refuses."""
+        key = json.dumps([str(model), None if wanted is None else wanted.metadata])
+        with self._lock:
+            if key not in self._fitted:
+                provider: Provider = self.provider(model, config)
+                if wanted is not None:
+                    provider = wanted.told(provider, model, config, self._env)
+                if self._toolset.tools:
+                    provider = RenamedTools(provider)
+                _keep(self._fitted, key, provider)
+            return self._fitted[key]
 
     def _setup(
         self,
