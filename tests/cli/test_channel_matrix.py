@@ -121,31 +121,35 @@ def few() -> Iterator[Any]:
         yield KINDS[first], KINDS[second], KINDS[(first + second) % len(KINDS)]
 
 
-def check(kinds: Any, folder: str, shell: List[str], own: Any) -> None:
-    for question, code in (("Does this one work?", 0), ("Does that one fail?", 77)):
-        given = {"PATH": os.environ["PATH"], "HOME": folder, "PYTHONPATH": ROOT, **own}
-        model = "scripted/" + script(folder, ANSWER)
-        command = [sys.executable, "-m", "jpq", "-m", model, "--retries", "0", question]
-        question_works = code == 0
-        streams = [Stream(number, kind, folder) for number, kind in enumerate(kinds)]
-        ended = run(" ".join(map(shlex.quote, command)), shell, given, streams)
-        where = (kinds, question, [stream.data for stream in streams])
-        assert ended == code, where
-        _, out, err = streams
-        if out.kind in ("pipe", "file"):
-            assert out.data == (b"It works.\n" if question_works else b""), where
-        if out.kind == "terminal":
-            assert (b"It works." in out.data) == question_works, where
-        if err.kind in ("pipe", "file", "terminal"):
-            assert (b"Bad key" in err.data) != question_works, where
-        if err.kind in ("pipe", "file") and question_works:
-            assert err.data == b"", where
+def check(kinds: Any, folder: str, shell: List[str], own: Any, *, works: bool = True) -> None:
+    question, code = ("Does this one work?", 0) if works else ("Does that one fail?", 77)
+    given = {"PATH": os.environ["PATH"], "HOME": folder, "PYTHONPATH": ROOT, **own}
+    model = "scripted/" + script(folder, ANSWER)
+    command = [sys.executable, "-m", "jpq", "-m", model, "--retries", "0", question]
+    streams = [Stream(number, kind, folder) for number, kind in enumerate(kinds)]
+    ended = run(" ".join(map(shlex.quote, command)), shell, given, streams)
+    where = (kinds, question, [stream.data for stream in streams])
+    assert ended == code, where
+    _, out, err = streams
+    if out.kind in ("pipe", "file"):
+        assert out.data == (b"It works.\n" if works else b""), where
+    if out.kind == "terminal":
+        assert (b"It works." in out.data) == works, where
+    if err.kind in ("pipe", "file", "terminal"):
+        assert (b"Bad key" in err.data) != works, where
+    if err.kind in ("pipe", "file") and works:
+        assert err.data == b"", where
 
 
 @pytest.mark.parametrize("stdin", KINDS)
 def test_every_kind_of_stream(stdin: str, tmp_path: Any) -> None:
     for stdout, stderr in itertools.product(KINDS, repeat=2):
         check((stdin, stdout, stderr), str(tmp_path), ["/bin/sh"], {"LANG": "C.UTF-8"})
+
+
+def test_an_error_on_every_two_kinds_of_streams(tmp_path: Any) -> None:
+    for kinds in few():
+        check(kinds, str(tmp_path), ["/bin/sh"], {"LANG": "C.UTF-8"}, works=False)
 
 
 @pytest.mark.parametrize("bare", BARE)
@@ -155,3 +159,5 @@ def test_every_environment(bare: str, tmp_path: Any) -> None:
         pytest.skip(f"{shell[0]} is not installed")
     for kinds in few():
         check(kinds, str(tmp_path), shell, BARE[bare])
+    for kind in KINDS:
+        check((kind, kind, kind), str(tmp_path), shell, BARE[bare], works=False)
