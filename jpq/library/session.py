@@ -95,6 +95,7 @@ class Session:
         self._manner = Manner(yes, tool_choice, not no_stream)
         self._turn: Optional[RunningTurn] = None
         self._busy = threading.Lock()  # held while a question is answered
+        self._beginning = threading.Lock()  # guards _turn and _closed
         self._usages: List[Usage] = []
         self._closed = False
         self._chosen = settings_of(model, system, options or {}, tools)
@@ -183,8 +184,8 @@ class Session:
 
     def close(self) -> None:
         """Stop what is under way and give back files and connections. Any thread."""
-        self._closed = True
-        turn = self._turn
+        with self._beginning:
+            self._closed, turn = True, self._turn
         if turn is not None:
             turn.stop()
             turn.join()
@@ -234,20 +235,14 @@ class Session:
 
     @contextlib.contextmanager
     def _running(self, question: _Asked) -> Iterator[RunningTurn]:
-        """A turn that runs until the end of the ``with``, and is stopped there if it has to
-        be."""
-        if self._closed:
-            raise UsageError("The session is closed.")
+        """A turn, which is stopped at the end of the ``with`` if it still runs."""
         if not self._busy.acquire(blocking=False):
             raise UsageError(
                 "The session is answering another question.",
                 hint="Wait for its end, or open a second session.",
             )
         try:
-            journal = self._open_journal(question)
-            turn = RunningTurn(lambda turn: self._run(turn, journal, question))
-            self._turn = turn
-            turn.start()
+            turn = self._begin(question)
             try:
                 yield turn
             finally:
@@ -258,6 +253,15 @@ class Session:
                     self._turn = None
         finally:
             self._busy.release()
+
+    def _begin(self, question: _Asked) -> RunningTurn:
+        with self._beginning:
+            if self._closed:
+                raise UsageError("The session is closed.")
+            journal = self._open_journal(question)
+            self._turn = turn = RunningTurn(lambda turn: self._run(turn, journal, question))
+            turn.start()
+            return turn
 
     def _open_journal(self, question: _Asked) -> Journal:
         if self._journal is None:

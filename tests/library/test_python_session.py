@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -495,3 +496,15 @@ def test_a_program_that_closes_nothing_ends_all_the_same(tmp_path: Any) -> None:
     texts = [str(getattr(entry.event, "text", "")) for entry in journal.stream.entries]
     journal.close()
     assert "".join(texts).startswith("Hello")
+
+
+def test_closing_from_another_thread_at_any_moment() -> None:
+    """The question is answered, stopped, or refused because the session is closed."""
+    with Server(answer("Yes.")) as server:
+        for _ in range(30):
+            session = open_at(server)
+            closer = threading.Thread(target=session.close)
+            closer.start()
+            with contextlib.suppress(jpq.UsageError):
+                session.ask("Is it?")
+            closer.join()
