@@ -130,7 +130,7 @@ class Run:
             output = self._tool.run(self._invocation, self._token, self._take_progress)
             self._output = self._within_limit(output)
         except BaseException as error:  # a thread's top: a tool's failure is its result
-            self._crash = f"{type(error).__name__}: {error}"
+            self._crash = f"{type(error).__name__}: {_said(error)}"
         self._done.set()
         self._wake.set()
 
@@ -161,3 +161,11 @@ class Workers:
     def close(self) -> None:
         """Take no more. What runs must have been cancelled; nothing is waited for here."""
         self._pool.shutdown(wait=False)
+
+
+def _said(error: BaseException) -> str:
+    """What ``error`` says; its class may be the tool's own, and fail at that, too."""
+    try:
+        return str(error)
+    except Exception:
+        return "it cannot say what"

@@ -79,6 +79,19 @@ def test_what_a_function_raises_is_told_to_the_model(tmp_path: Any) -> None:
     assert events[-1].text == "Done."  # type: ignore[union-attr]
 
 
+def test_an_exception_that_cannot_be_told_is_one_all_the_same(tmp_path: Any) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no")
+
+    def add(a: int, b: int) -> int:
+        raise Mute
+
+    with talk(tmp_path, add) as session:
+        (result,) = results(session.stream("go"))
+    assert result.is_error and result.content.endswith("Mute: it cannot say what")
+
+
 def test_arguments_that_do_not_match_run_nothing(tmp_path: Any) -> None:
     def add(a: str, b: int) -> str:
         raise AssertionError("it must not run")
