@@ -121,7 +121,12 @@ SCREENS = (
         ("(mode [?])", PRESS, TOOLS, "c", "(Run publish?)", "(mode [?])"),
     ),
     Screen("Between two attempts", _busy, ("(Attempt 2)", PRESS, TOOLS)),
-    Screen("Between two phases", _calling("quick"), (TOOLS,), at="call:commit_left"),
+    Screen(
+        "Between two phases",
+        _calling("quick"),
+        ("(done)", PRESS, TOOLS),
+        at="call:commit_left",
+    ),
     Screen(
         "Ctrl+C in a menu, with a tool that takes no notice",
         _calling("deaf"),
@@ -223,8 +228,9 @@ def _steady(terminal: Tmux) -> str:
 
 
 def _timeless(screen: str) -> str:
-    """``screen`` with times that do not depend on the moment, and with a menu once that was
-    shown again because the renderer had not rested in time."""
+    """``screen`` with times that do not depend on the moment, and as it is where the renderer
+    rests in time: else a menu is shown again, below the ^C that it would have erased."""
+    screen = re.sub(r"^\^C\n", "", screen, flags=re.MULTILINE)
     screen = re.sub(r"in \d+\.\d+ s", "in 40.0 s", screen)
     screen = re.sub(r"in \d+s", "in 9s", screen)
     return re.sub(r"^(.*\[\?\])(\n\1)+", r"\1", screen, flags=re.MULTILINE)
@@ -236,7 +242,7 @@ def _furnish(stage: Stage, server: Server, at: str) -> None:
     own = f'model = "own/model"\n[providers.own]\nbase_url = "{server.url}"\n'
     with open(os.path.join(stage.folder, "home", "config.toml"), "w", encoding="utf-8") as file:
         file.write(own + 'api = "openai-chat"\n' + SETTINGS + quick + 'run = "unattended"\n')
-    program = "jpq" if at == "0" else f"tests.support.signalled {at} 2"
+    program = "jpq" if at == "0" else f"tests.support.signalled {at} -1"
     folder = os.path.join(stage.folder, "bin")
     os.mkdir(folder)
     with open(os.path.join(folder, "jpq"), "w", encoding="utf-8") as file:

@@ -4,7 +4,8 @@ As a program: ``python -m tests.support.signalled POINT SIGNUM ARGUMENTS...``. `
 ``call:NAME`` or ``return:NAME``, for the first call of a function of jpq of that name or the
 first return from it, or a number that counts all calls and returns. The number of all of them
 is added to the file that JPQ_TEST_POINTS names. ``SIGNUM`` 0 holds the main thread there, as a
-slow disk would, and says so on the terminal, until a signal comes from elsewhere.
+slow disk would, and says so on the terminal, until a signal comes from elsewhere; -1 holds it
+without a word.
 """
 
 from __future__ import annotations
@@ -37,18 +38,19 @@ class Trap:
         if self._point in (str(self.passed), f"{event}:{code.co_name}"):
             self._point = ""
             sys.setprofile(None)
-            if self._signum:
+            if self._signum > 0:
                 os.kill(os.getpid(), self._signum)
             else:
-                _hold()
+                _hold(says=self._signum == 0)
 
 
-def _hold() -> None:
+def _hold(says: bool) -> None:
     woken, wakes = os.pipe()
     os.set_blocking(wakes, False)
     signal.set_wakeup_fd(wakes)
-    with open("/dev/tty", "wb", buffering=0) as terminal:
-        terminal.write(HELD + b"\r\n")
+    if says:
+        with open("/dev/tty", "wb", buffering=0) as terminal:
+            terminal.write(HELD + b"\r\n")
     os.read(woken, 1)
     signal.set_wakeup_fd(-1)
 
