@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 import pytest
 
@@ -21,6 +21,7 @@ from tests.support.pressing import Stage, calls, events, reasoning, rest, wait_u
 from tests.support.ptys import ROOT, WAIT_S
 from tests.support.server import DONE, Pause, Server, Step, answer, delta, error, reply
 
+STAYS_S = 1.0  # a new capture is taken when all has surely been written
 PAGE = os.path.join(ROOT, "docs", "menus.md")
 UPDATES = bool(os.environ.get("JPQ_TEST_UPDATE_DOCS"))
 COLUMNS, ROWS = 90, 30
@@ -185,8 +186,8 @@ class Tmux:
         return done.stdout.decode()
 
 
-def capture(shown: Screen, folder: str) -> str:
-    """The terminal after the last step."""
+def capture(shown: Screen, folder: str, expected: Optional[str]) -> str:
+    """The terminal after the last step, once it is as ``expected`` or no more is written."""
     stage = Stage(folder)
     with Server(shown.script(stage), answer("Fine.")) as server:
         _furnish(stage, server, shown.at)
@@ -195,7 +196,7 @@ def capture(shown: Screen, folder: str) -> str:
                 terminal.wait_for("$", 1)
                 terminal.keys("jpq 'Why is the sky blue?'", ENTER)
                 last = _play(shown.steps, terminal, stage)
-                return _timeless(last) if shown.passes else _steady(terminal)
+                return _timeless(last) if shown.passes else _steady(terminal, expected)
         finally:
             stage.end.set()
             stage.let_tools_go()
@@ -218,13 +219,14 @@ def _play(steps: Sequence[str], terminal: Tmux, stage: Stage) -> str:
     return screen
 
 
-def _steady(terminal: Tmux) -> str:
-    """The screen, once no more is written."""
-    before, now = "", _timeless(terminal.screen())
-    while before != now:
-        time.sleep(0.1)
-        before, now = now, _timeless(terminal.screen())
-    return now
+def _steady(terminal: Tmux, expected: Optional[str]) -> str:
+    """The screen, once it is ``expected``; if it never is, or nothing is, as it stays."""
+    deadline = time.monotonic() + (STAYS_S if expected is None else WAIT_S)
+    while True:
+        now = _timeless(terminal.screen())
+        if now == expected or time.monotonic() >= deadline:
+            return now
+        time.sleep(0.05)
 
 
 def _timeless(screen: str) -> str:
@@ -282,7 +284,7 @@ def shown() -> Iterator[Dict[str, str]]:
 def test_the_page_shows_what_a_person_sees(
     screen: Screen, shown: Dict[str, str], tmp_path: Path
 ) -> None:
-    seen = capture(screen, str(tmp_path))
+    seen = capture(screen, str(tmp_path), shown.get(screen.title))
     if UPDATES:
         shown[screen.title] = seen
     assert shown[screen.title] == seen
