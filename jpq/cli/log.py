@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from jpq.cli.environment import Environment
 from jpq.config.keys import key_store
@@ -51,6 +51,7 @@ class RunLog:
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
         self._loggers = [logging.getLogger("jpq")]
+        self._before: List[Tuple[int, bool]] = []  # how the loggers were set
         self._handler: Optional[logging.Handler] = None
 
     def open(self, env: Environment, path: Optional[str], tell_failure: bool) -> None:
@@ -70,6 +71,7 @@ class RunLog:
         if path is not None:
             self._loggers.append(logging.getLogger("urllib3"))
         for logger in self._loggers:
+            self._before.append((logger.level, logger.propagate))
             logger.setLevel(level)
             logger.propagate = False
             logger.addHandler(handler)
@@ -109,10 +111,12 @@ class RunLog:
         self._loggers[0].debug("where it was raised", exc_info=error)
 
     def close(self) -> None:
-        """Write no more."""
+        """Write no more, and leave the loggers as they were found."""
         if self._handler is not None:
-            for logger in self._loggers:
+            for logger, (level, propagate) in zip(self._loggers, self._before):
                 logger.removeHandler(self._handler)
+                logger.setLevel(level)
+                logger.propagate = propagate
             self._handler.close()
             self._handler = None
 

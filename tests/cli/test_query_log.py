@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import stat
@@ -10,7 +11,8 @@ from typing import Any, List
 
 import pytest
 
-from jpq.cli.log import MAX_BYTES
+from jpq.cli.environment import Environment
+from jpq.cli.log import MAX_BYTES, RunLog, known_secrets
 from tests.support.programs import base_url, environment, jpq, model_at, script, shell
 from tests.support.server import Server, answer, error
 
@@ -137,3 +139,15 @@ def test_a_log_cannot_drive_the_terminal_that_shows_it() -> None:
         jpq(*model_at(server), "hi")
         jpq("-m", "\x1b[2Jnosuch/model", "hi")
     assert "\x1b" not in "\n".join(log_lines())
+
+
+def test_the_loggers_are_left_as_they_were(own_home: str) -> None:
+    """Another part of the process, or another test, may listen to them."""
+    env = Environment.of_process()
+    log = RunLog(known_secrets(env.environ, env.paths))
+    logger = logging.getLogger("jpq")
+    before = logger.level, logger.propagate, list(logger.handlers)
+    log.open(env, None, tell_failure=False)
+    assert not logger.propagate and logger.handlers != before[2]
+    log.close()
+    assert (logger.level, logger.propagate, list(logger.handlers)) == before
