@@ -16,6 +16,7 @@ from jpq.process.start import CannotStart, Launch
 from jpq.process.tree import MARK_VARIABLE, group_members
 from jpq.tools.capture import Capture
 from jpq.tools.process import ProcessEnded, Times, run_process
+from tests.support.pressing import wait_until
 
 QUICK = Times(term_s=0.3, kill_s=2.0, drain_s=0.1)
 WAIT_S = 10.0
@@ -301,6 +302,9 @@ def test_a_jpq_within_a_tool_adds_its_mark_to_the_first() -> None:
 
 def test_ps_tells_a_group_where_there_is_no_proc() -> None:
     with subprocess.Popen(["sleep", "300"], start_new_session=True) as child:
-        assert group_members(child.pid) == [(child.pid, child.pid, "sleep 300")]
-        child.kill()
+        try:
+            # Its words are not to be seen while it takes the place of our own image.
+            wait_until(lambda: group_members(child.pid) == [(child.pid, child.pid, "sleep 300")])
+        finally:
+            child.kill()
     assert group_members(child.pid) == []
