@@ -29,7 +29,10 @@ PERSONAL_SUFFIXES = (
 FOR_TESTS = ("JPQ_CORPUS", "JPQ_TEST_")
 
 # A shared machine may stall any single example; pytest-timeout bounds the whole test.
-settings.register_profile("jpq", deadline=None)
+# CI tries the same examples each time, so that a change is judged by what it changed;
+# "tox -e fuzz" looks for new ones.
+settings.register_profile("jpq", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("fuzz", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile("jpq")
 
 _homes = itertools.count(1)
