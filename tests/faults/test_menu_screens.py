@@ -8,10 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
@@ -20,12 +17,12 @@ import pytest
 
 from tests.support.pressing import Stage, calls, events, reasoning, rest, wait_until
 from tests.support.ptys import ROOT, WAIT_S
+from tests.support.screen import HAS_TMUX, Screen, screen
 from tests.support.server import DONE, Pause, Server, Step, answer, delta, error, reply
 
 STAYS_S = 1.0  # a new capture is taken when all has surely been written
 PAGE = os.path.join(ROOT, "docs", "menus.md")
 UPDATES = bool(os.environ.get("JPQ_TEST_UPDATE_DOCS"))
-COLUMNS, ROWS = 90, 30
 PRESS, ENTER = "C-c", "Enter"
 SETTINGS = """
 [tools.build]
@@ -46,10 +43,10 @@ command = ["sh", "-c", "trap '' TERM; echo x >> runs; while [ ! -e go ]; do slee
 run = "unattended"
 """
 
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux draws the screens")
+pytestmark = pytest.mark.skipif(not HAS_TMUX, reason="tmux draws the screens")
 
 
-class Screen(NamedTuple):
+class Shot(NamedTuple):
     """What is typed and waited for, in turn: keys of tmux, and texts in parentheses."""
 
     title: str
@@ -87,49 +84,49 @@ def _nothing(stage: Stage) -> List[Step]:
 
 
 STREAMS, TOOLS = "([a]bort and discard  [?])", "([s]top and save  [?])"
-SCREENS = (
-    Screen("While the answer arrives", _half, ("(most)", PRESS, STREAMS)),
-    Screen("Before its first word", _nothing, ("(Waiting)", PRESS, STREAMS)),
-    Screen("While the model reasons", _thinking, ("(scattering.)", PRESS, STREAMS)),
-    Screen("What the keys mean", _half, ("(most)", PRESS, STREAMS, "?", "(Ctrl+C again)", STREAMS)),
-    Screen(
+SHOTS = (
+    Shot("While the answer arrives", _half, ("(most)", PRESS, STREAMS)),
+    Shot("Before its first word", _nothing, ("(Waiting)", PRESS, STREAMS)),
+    Shot("While the model reasons", _thinking, ("(scattering.)", PRESS, STREAMS)),
+    Shot("What the keys mean", _half, ("(most)", PRESS, STREAMS, "?", "(Ctrl+C again)", STREAMS)),
+    Shot(
         "*Reply*",
         _half,
         ("(most)", PRESS, STREAMS, "r", "(Your reply)", "In one sentence, please", "(please)"),
     ),
-    Screen("*Stop*", _half, ("(most)", PRESS, STREAMS, "s", "(--retry)")),
-    Screen("*Abort*", _half, ("(most)", PRESS, STREAMS, "a", "(Discarded)")),
-    Screen(
+    Shot("*Stop*", _half, ("(most)", PRESS, STREAMS, "s", "(--retry)")),
+    Shot("*Abort*", _half, ("(most)", PRESS, STREAMS, "a", "(Discarded)")),
+    Shot(
         "*Continue*, on a terminal that cannot erase",
         _half,
         ("(most)", PRESS, STREAMS, "c", ENTER, "([?] c)"),
         {"TERM": "dumb"},
     ),
-    Screen("While tools run", _building, ("(Build docs)", "runs=2", PRESS, TOOLS)),
-    Screen(
+    Shot("While tools run", _building, ("(Build docs)", "runs=2", PRESS, TOOLS)),
+    Shot(
         "*Restart*, with several tools",
         _building,
         ("(Build docs)", "runs=2", PRESS, TOOLS, "t", "(Restart which?)"),
     ),
-    Screen(
+    Shot(
         "*Respond*",
         _building,
         ("(Build docs)", "runs=2", PRESS, TOOLS, "r", "(Tell the model)", "Only the app", "(app)"),
     ),
-    Screen("Over a question", _calling("publish"), ("(mode [?])", PRESS, TOOLS)),
-    Screen(
+    Shot("Over a question", _calling("publish"), ("(mode [?])", PRESS, TOOLS)),
+    Shot(
         "The question comes again",
         _calling("publish"),
         ("(mode [?])", PRESS, TOOLS, "c", "(Run publish?)", "(mode [?])"),
     ),
-    Screen("Between two attempts", _busy, ("(Attempt 2)", PRESS, TOOLS)),
-    Screen(
+    Shot("Between two attempts", _busy, ("(Attempt 2)", PRESS, TOOLS)),
+    Shot(
         "Between two phases",
         _calling("quick"),
         ("(done)", PRESS, TOOLS),
         at="call:commit_left",
     ),
-    Screen(
+    Shot(
         "Ctrl+C in a menu, with a tool that takes no notice",
         _calling("deaf"),
         ("(deaf)", "runs=1", PRESS, TOOLS, PRESS, "(forced in)"),
@@ -138,75 +135,28 @@ SCREENS = (
 )
 
 
-class Tmux:
-    """A terminal that tmux draws, with a shell in it."""
-
-    def __init__(self, stage: Stage, environ: Dict[str, str]) -> None:
-        self._command = ["tmux", "-f", os.devnull]
-        # The path of a socket must be short.
-        self._sockets = tempfile.mkdtemp()
-        self._environ = {**stage.environ, "TMUX_TMPDIR": self._sockets, **environ}
-        self._environ.pop("TMUX", None)
-        self._folder = stage.folder
-
-    def __enter__(self) -> Tmux:
-        size = ("-x", str(COLUMNS), "-y", str(ROWS))
-        given = [f"{name}={self._environ[name]}" for name in ("TERM", "PATH", "PS1")]
-        shell = ("env", *given, "/bin/sh", "-i")
-        self._run("new-session", "-d", *size, *shell)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._run("kill-server")
-        shutil.rmtree(self._sockets)
-
-    def keys(self, *keys: str) -> None:
-        self._run("send-keys", *keys)
-
-    def screen(self) -> str:
-        lines = self._run("capture-pane", "-p").splitlines()
-        return "\n".join(line.rstrip() for line in lines).rstrip("\n")
-
-    def wait_for(self, text: str, times: int) -> str:
-        """The screen that has ``text``, broken or not, so many times."""
-        deadline = time.monotonic() + WAIT_S
-        while (screen := self.screen()).replace("\n", " ").count(text) < times:
-            assert time.monotonic() < deadline, f"{text!r} never came:\n{screen}"
-            time.sleep(0.02)
-        return screen
-
-    def _run(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [*self._command, *arguments],
-            env=self._environ,
-            cwd=self._folder,
-            stdout=subprocess.PIPE,
-            check=True,
-            timeout=WAIT_S,
-        )
-        return done.stdout.decode()
-
-
-def capture(shown: Screen, folder: str, expected: Optional[str]) -> str:
+def capture(shot: Shot, folder: str, expected: Optional[str]) -> str:
     """The terminal after the last step, once it is as ``expected`` or no more is written."""
     stage = Stage(folder)
-    with Server(shown.script(stage), answer("Fine.")) as server:
-        _furnish(stage, server, shown.at)
+    with Server(shot.script(stage), answer("Fine.")) as server:
+        _furnish(stage, server, shot.at)
+        environ = {**stage.environ, "TERM": "screen", "PS1": "$ ", **shot.environ}
+        shell = ("/bin/sh", "-i")
         try:
-            with Tmux(stage, {"TERM": "screen", "PS1": "$ ", **shown.environ}) as terminal:
-                terminal.wait_for("$", 1)
-                terminal.keys("jpq 'Why is the sky blue?'", ENTER)
-                last = _play(shown.steps, terminal, stage)
-                return _timeless(last) if shown.passes else _steady(terminal, expected)
+            with screen(shell, environ, columns=90, rows=30, cwd=folder) as terminal:
+                terminal.wait_for("$")
+                terminal.type("jpq 'Why is the sky blue?'", ENTER)
+                last = _play(shot.steps, terminal, stage)
+                return _timeless(last) if shot.passes else _steady(terminal, expected)
         finally:
             stage.end.set()
             stage.let_tools_go()
 
 
-def _play(steps: Sequence[str], terminal: Tmux, stage: Stage) -> str:
+def _play(steps: Sequence[str], terminal: Screen, stage: Stage) -> str:
     """The screen that showed what was waited for last."""
     seen: Dict[str, int] = {}
-    screen = ""
+    text = ""
     for step in steps:
         if step.startswith("runs="):
             wait_until(lambda count=int(step[5:]): len(stage.runs) >= count)  # type: ignore[misc]
@@ -214,32 +164,32 @@ def _play(steps: Sequence[str], terminal: Tmux, stage: Stage) -> str:
             # A menu that is erased is gone, a question that is asked again stands there twice.
             again = step == "(mode [?])"
             seen[step] = seen.get(step, 0) + 1
-            screen = terminal.wait_for(step[1:-1], seen[step] if again else 1)
+            text = terminal.wait_for(step[1:-1], seen[step] if again else 1)
         else:
-            terminal.keys(step)
-    return screen
+            terminal.type(step)
+    return text
 
 
-def _steady(terminal: Tmux, expected: Optional[str]) -> str:
+def _steady(terminal: Screen, expected: Optional[str]) -> str:
     """The screen, once it is ``expected``; if it never is, or nothing is, as it stays."""
     deadline = time.monotonic() + (STAYS_S if expected is None else WAIT_S)
     while True:
-        now = _timeless(terminal.screen())
+        now = _timeless(terminal.text())
         if _settled(now) == _settled(expected) or time.monotonic() >= deadline:
             return now
         time.sleep(0.05)
 
 
-def _timeless(screen: str) -> str:
-    """``screen`` with times that do not depend on the moment."""
-    screen = re.sub(r"in \d+\.\d+ s", "in 40.0 s", screen)
-    return re.sub(r"in \d+s", "in 9s", screen)
+def _timeless(text: str) -> str:
+    """``text`` with times that do not depend on the moment."""
+    text = re.sub(r"in \d+\.\d+ s", "in 40.0 s", text)
+    return re.sub(r"in \d+s", "in 9s", text)
 
 
-def _settled(screen: Optional[str]) -> str:
-    """``screen`` as it is where the renderer rests in time: else a menu stands below the ^C or
+def _settled(text: Optional[str]) -> str:
+    """``text`` as it is where the renderer rests in time: else a menu stands below the ^C or
     the end of the line that it would have erased, and once more."""
-    lines = [line for line in (screen or "").split("\n") if line not in ("", "^C")]
+    lines = [line for line in (text or "").split("\n") if line not in ("", "^C")]
     return "\n".join(line for line, _ in itertools.groupby(lines))
 
 
@@ -267,7 +217,7 @@ columns, whole and as tmux drew them. They are taken again by
 `JPQ_TEST_UPDATE_DOCS=1 pytest tests/faults/test_menu_screens.py`.
 """
     return head + "".join(
-        f"\n## {title}\n\n```text\n{screen}\n```\n" for title, screen in captures.items()
+        f"\n## {title}\n\n```text\n{text}\n```\n" for title, text in captures.items()
     )
 
 
@@ -285,11 +235,11 @@ def shown() -> Iterator[Dict[str, str]]:
     yield dict(found)
 
 
-@pytest.mark.parametrize("screen", SCREENS, ids=lambda each: each.title)
+@pytest.mark.parametrize("shot", SHOTS, ids=lambda each: each.title)
 def test_the_page_shows_what_a_person_sees(
-    screen: Screen, shown: Dict[str, str], tmp_path: Path
+    shot: Shot, shown: Dict[str, str], tmp_path: Path
 ) -> None:
-    seen = capture(screen, str(tmp_path), shown.get(screen.title))
+    seen = capture(shot, str(tmp_path), shown.get(shot.title))
     if UPDATES:
-        shown[screen.title] = seen
-    assert _settled(shown[screen.title]) == _settled(seen)
+        shown[shot.title] = seen
+    assert _settled(shown[shot.title]) == _settled(seen)

@@ -12,7 +12,7 @@ import time
 from typing import Iterator, Mapping, Optional, Sequence
 
 WAIT_S = 30.0
-POLL_S = 0.05
+POLL_S = 0.02
 HAS_TMUX = shutil.which("tmux") is not None
 
 
@@ -28,13 +28,13 @@ class Screen:
         shown = self.tmux("capture-pane", "-p", *options)
         return "\n".join(line.rstrip() for line in shown.rstrip("\n").split("\n"))
 
-    def wait_for(self, words: str) -> str:
-        """The screen with its history once ``words`` are on it."""
+    def wait_for(self, words: str, times: int = 1) -> str:
+        """The screen with its history that has ``words``, wrapped or not, so many times."""
         deadline = time.monotonic() + WAIT_S
-        while words not in self.text(history=True):
-            assert time.monotonic() < deadline, f"{words!r} never came: {self.text(history=True)}"
+        while (text := self.text(history=True)).replace("\n", " ").count(words) < times:
+            assert time.monotonic() < deadline, f"{words!r} never came:\n{text}"
             time.sleep(POLL_S)
-        return self.text(history=True)
+        return text
 
     def type(self, *keys: str) -> None:
         """Press keys, by tmux's names for them or as text."""
@@ -60,10 +60,12 @@ def screen(
     with tempfile.TemporaryDirectory() as folder:
         shown = Screen(os.path.join(folder, "socket"))
         given = [f"{name}={value}" for name, value in environ.items()]
-        line = shlex.join(["env", "-i", *given, *command]) + "; exec cat"
+        script = os.path.join(folder, "script")  # tmux takes no command as long as this may be
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(shlex.join(["env", "-i", *given, *command]) + "\nexec cat\n")
         size = ["-x", str(columns), "-y", str(rows)]
         where = ["-c", cwd or folder]
-        shown.tmux("new-session", "-d", *size, *where, "sh", "-c", line)
+        shown.tmux("new-session", "-d", *size, *where, "sh", script)
         try:
             yield shown
         finally:
