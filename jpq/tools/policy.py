@@ -7,6 +7,7 @@ ask over allow.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from fnmatch import fnmatchcase
@@ -16,7 +17,7 @@ from jpq.errors import ConfigError
 from jpq.named import NamedTuple
 from jpq.tools.definition import CommandLine
 from jpq.tools.schema import json_text
-from jpq.tools.shell_line import RUNNERS, Command, ShellLine, argv_line, read_shell_line
+from jpq.tools.shell_line import Command, ShellLine, argv_line, read_shell_line
 
 ALLOW = "allow"
 ASK = "ask"
@@ -109,7 +110,9 @@ class Policy:
         line = _read(command_line)
         for effect in EFFECTS:
             for rule in plain:
-                if rule.effect == effect and _matches_arguments(rule, arguments):
+                if rule.effect != effect or not _matches_arguments(rule, arguments):
+                    continue
+                if effect != ALLOW or line is None or _allows_line(rule, arguments, line):
                     return Verdict(effect, str(rule))
             if line is not None:
                 of_effect = [rule for rule in rules if rule.on_commands and rule.effect == effect]
@@ -125,6 +128,14 @@ def _read(command_line: Optional[CommandLine]) -> Optional[ShellLine]:
     if isinstance(command_line, str):
         return read_shell_line(command_line)
     return argv_line(command_line)
+
+
+def _allows_line(rule: Rule, arguments: Mapping[str, Any], line: ShellLine) -> bool:
+    """Whether a rule that matches allows this line too: a glob on the text of a line says
+    nothing of the commands behind the first one."""
+    if rule.argument is None or arguments[rule.argument] == rule.glob:
+        return True
+    return len(line.commands) == 1 and not _uncertain(line)
 
 
 def _judge_line(
@@ -164,13 +175,16 @@ def _uncertain(line: ShellLine) -> str:
 
 
 def _runs_others(line: ShellLine, rules: Sequence[Rule]) -> str:
-    """The first command that runs what its words say, unless a rule allows just that."""
+    """The first command that runs what its words say, unless a rule allows just that, and not
+    any command."""
     for command in line.commands:
         allowed = (
-            rule.effect == ALLOW and rule.on_commands and _matches_command(rule, command)
+            rule.effect == ALLOW
+            and rule.words[:1] not in ((), ("*",))
+            and _matches_command(rule, command)
             for rule in rules
         )
-        if command.program in RUNNERS and not any(allowed):
+        if command.runs_others and not any(allowed):
             return f"{command.program} can run any other command"
     return ""
 
@@ -198,6 +212,8 @@ def _matches_arguments(rule: Rule, arguments: Mapping[str, Any]) -> bool:
         return False
     value = arguments[rule.argument]
     text = value if isinstance(value, str) else json_text(value)
-    if rule.effect == ALLOW and ".." in re.split(r"[/\\]", text):
-        return False  # as above
-    return fnmatchcase(text, rule.glob)
+    if rule.effect == ALLOW:
+        # A path that leads out is not what the glob seems to say, as above.
+        return ".." not in re.split(r"[/\\]", text) and fnmatchcase(text, rule.glob)
+    # A path is denied, or asked about, in any way of writing it.
+    return fnmatchcase(text, rule.glob) or fnmatchcase(os.path.normpath(text), rule.glob)

@@ -16,18 +16,21 @@ _RESERVED = frozenset((
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for",
     "in", "function", "select", "time", "coproc", "[[", "]]", "{", "}", "!",
 ))
-# Programs whose words say what else is run.
-RUNNERS = frozenset((
-    ".", "awk", "bash", "builtin", "busybox", "command", "dash", "doas", "env", "eval", "exec",
-    "find", "fish", "ksh", "nice", "node", "nohup", "parallel", "perl", "python", "python3",
-    "ruby", "setsid", "sh", "source", "ssh", "stdbuf", "su", "sudo", "timeout", "watch", "xargs",
-    "zsh",
+# Programs whose words say what else is run; of those with a version (python3.11) the name.
+_RUNNERS = frozenset((
+    ".", "alias", "awk", "bash", "builtin", "bun", "busybox", "chroot", "chrt", "command",
+    "compgen", "csh", "dash", "deno", "doas", "env", "eval", "exec", "expect", "fc", "find",
+    "fish", "flock", "gawk", "ionice", "ksh", "let", "lua", "mapfile", "mawk", "nice", "node",
+    "nodejs", "nohup", "nsenter", "parallel", "perl", "php", "pkexec", "pwsh", "pypy", "python",
+    "readarray", "ruby", "runuser", "script", "setpriv", "setsid", "sh", "source", "ssh",
+    "stdbuf", "strace", "su", "sudo", "systemd-run", "taskset", "tclsh", "tcsh", "time",
+    "timeout", "trap", "unshare", "watch", "xargs", "zsh",
 ))
 # fmt: on
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[.*\])?\+?=")
 _VARIABLE = re.compile(r"\$(\w+|\{\w+\}|[@*#?$!-])")
 _SEPARATOR = re.compile(r"&&|\|\||\|&|[;|&\n]")
-_REDIRECT = re.compile(r"\d*(&>>?|>>|>\||<>|[<>]&|[<>])")
+_REDIRECT = re.compile(r"&>>?|[0-9]*(>>|>\||<>|[<>]&|[<>])")
 _EXPANDED = frozenset("*?[]{}~")
 _HARMLESS_TARGETS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 
@@ -46,6 +49,11 @@ class Command(NamedTuple):
     def program(self) -> str:
         """The first word without its folder."""
         return self.words[0].rpartition("/")[2] or self.words[0]
+
+    @property
+    def runs_others(self) -> bool:
+        """Whether its words say what else is run."""
+        return self.program in _RUNNERS or self.program.rstrip("0123456789.") in _RUNNERS
 
     @property
     def redirects(self) -> bool:
@@ -150,7 +158,11 @@ class _Reader:
         if not self._line[self._at :] or self._line[self._at] in ";|&\n<>()":
             raise _Unclear("a redirection names no file")
         target, fixed = self._word()
-        if sign in (">&", "<&") and re.fullmatch(r"\d+|-", target):
+        if sign[0] == "&":
+            self._skip_blanks()
+            if self._line[self._at : self._at + 1] not in ("", *";|&\n)"):
+                raise _Unclear("what follows &> is read in two ways")
+        if sign in (">&", "<&") and re.fullmatch(r"[0-9]+|-", target):
             return
         if target not in _HARMLESS_TARGETS:
             self.commands.append(Command(("<" if sign == "<" else ">", target), fixed))
@@ -218,6 +230,8 @@ class _Reader:
             if char == "\\" and self._line[self._at + 1 : self._at + 2] in ("$", "`", '"', "\\"):
                 self._at += 1
                 char = self._line[self._at]
+            elif self._line.startswith("\\\n", self._at):
+                raise _Unclear("a quoted text is continued on the next line")
             parts.append(char)
             self._at += 1
         raise _Unclear("a quote is not closed")
@@ -226,8 +240,10 @@ class _Reader:
         if char == "`":
             return self._backquoted()
         rest = self._line[self._at :]
-        if rest.startswith("$(("):
+        if rest.startswith(("$((", "$[")):
             raise _Unclear("it computes")
+        if rest.startswith("$\\\n"):
+            raise _Unclear("what a $ begins is continued on the next line")
         if rest.startswith("$("):
             start = self._at
             self._at += 2

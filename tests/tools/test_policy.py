@@ -66,6 +66,19 @@ GIT = {"allow": ["shell(git log *)", "shell(head *)", "shell(ls *)"], "deny": ["
         ("git log # comment", "ask"),
         ("sh -c 'rm x'", "ask"),
         ("xargs rm", "ask"),
+        ("exec rm x", "ask"),
+        ("let 'a[$(rm x)]'", "ask"),
+        ("python3.11 -c x", "ask"),
+        ("/usr/bin/time rm x", "ask"),
+        ('"r\\\nm" x', "ask"),
+        ('git log "$\\\n(rm x)"', "ask"),
+        ('git log "$[a[$(rm)]]"', "ask"),
+        ("git log &>/dev/null | head", "allow"),
+        ("git log &>/dev/null rm", "ask"),  # a second command, except for bash
+        ('git log "$[1+1]"', "ask"),
+        ("git log\u3000x", "ask"),
+        ("git log \\\n  -5", "allow"),
+        ("r\\\nm x", "deny"),
         ("", None),
     ],
 )
@@ -112,6 +125,22 @@ def test_any_command_can_be_allowed() -> None:
     assert line("git push $X", allow=["shell(*)"]) == "ask"
     assert line("git push $X", allow=["shell"]) == "allow"
     assert line("xargs rm", allow=["shell(xargs *)"]) == "allow"
+    assert line("xargs rm", allow=["shell(*)"]) == "ask"
+
+
+def test_a_glob_on_the_text_of_a_line_allows_one_command() -> None:
+    rules = {"allow": ["shell(command=git *)", "shell(command=make && ./run *)"]}
+    assert line("git log -5", **rules) == "allow"
+    assert line("make && ./run *", **rules) == "allow"  # just as it is written
+    for text in ("git log; rm x", "git log $(rm x)", "git log $X", "make && ./run x"):
+        assert line(text, **rules) is None
+    assert line("git log; rm x", deny=["shell(command=*rm x)"]) == "deny"
+
+
+def test_a_path_is_denied_however_it_is_written() -> None:
+    judge = policy(deny=["read(path=secret/*)"]).judge
+    for path in ("secret/key", "./secret/key", "secret//key", "src/../secret/key"):
+        assert judge("read", {"path": path}, None).effect == "deny"
 
 
 @pytest.mark.parametrize("text", ["", "a b", "shell(", "shell()", "shell('x)", "x(y) z"])

@@ -38,7 +38,7 @@ class FetchUrlTool(Tool):
 
     def run(self, invocation: Invocation, cancel: CancelToken, progress: Progress) -> ToolOutput:
         """Fetch it."""
-        url = str(invocation.arguments["url"]).strip()
+        url = str(invocation.arguments["url"])
         try:
             _check(url)
             reply = send(HttpRequest(url, {"Accept": _ACCEPT}, b"", "GET"), cancel)
@@ -60,7 +60,8 @@ def _check(url: str) -> None:
         parts = urlsplit(url)
     except ValueError as error:
         raise WebFailed(f"{url!r} is not a web address.") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    # As it is written, since rules look at the text; urlsplit is kinder.
+    if not url.startswith(("http://", "https://")) or not parts.hostname:
         raise WebFailed(f"{url!r} is not an http or https address.")
     if "@" in parts.netloc:
         raise WebFailed("The address must not hold a user name or password.")
