@@ -132,6 +132,7 @@ def test_a_second_press_ends_the_chat(desk: Desk) -> None:
         child.type(PRESS)
         assert child.end() == -signal.SIGINT
         end.set()
+        assert b"Come back with: jpq chat -r" in child.output
     assert [entry["type"] for entry in saved(desk)] == ["chat_request", "chat_response", "turn_end"]
 
 

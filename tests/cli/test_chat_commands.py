@@ -212,6 +212,14 @@ def test_save_writes_every_format_and_says_where_all_is(tmp_path: Any) -> None:
     assert "One." in (tmp_path / "b.md").read_text()
 
 
+def test_save_where_nothing_can_be_written_says_what_to_do_in_a_chat(tmp_path: Any) -> None:
+    with Server(answer("One.")) as server:
+        ran = talk(server, "first", f"/save {tmp_path}/none/a.md")
+    told = ran.err.decode()
+    assert ran.code == 0 and "No such file or directory" in told
+    assert "Name another file" in told and "--ephemeral" not in told
+
+
 def test_show_shows_all_or_the_last_turns_and_not_on_stdout() -> None:
     with Server(answer("One."), answer("Two.")) as server:
         ran = talk(server, "first", "second", "/show 1", "/show x")

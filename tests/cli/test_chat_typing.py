@@ -162,6 +162,14 @@ def test_a_dumb_terminal_gets_no_control_sequence(desk: Desk) -> None:
     assert b"custom/test:\r\nFine.\r\n" in shown and b"Ctrl+D leaves the chat." in shown
 
 
+def test_clear_empties_the_screen_and_not_what_has_scrolled_off_it(desk: Desk) -> None:
+    with Server(answer("Fine.")) as server, desk.chat(server) as child:
+        say(child, "hi")
+        shown = say(child, "/clear")
+        assert leave(child) == 0
+    assert b"\x1b[2J" in shown and b"\x1b[3J" not in shown
+
+
 def test_only_answers_go_to_a_file(desk: Desk) -> None:
     """``jpq chat | tee log``: readline and all that is said are on the terminal."""
     log = os.path.join(desk.folder, "log")

@@ -19,9 +19,9 @@ from jpq.cli.chat.talk import Messages, Talk
 from jpq.cli.chat.turns import Turns
 from jpq.cli.chat.voice import Voice
 from jpq.cli.environment import Environment
-from jpq.cli.log import RunLog, known_secrets
+from jpq.cli.log import run_log
 from jpq.cli.query_cmd import open_view
-from jpq.cli.query_setup import NoModelError
+from jpq.cli.query_setup import NoModelError, show_ways_on
 from jpq.interrupt.signals import SignalRouter, end_by_signal
 from jpq.store.workspace import workspace_of
 from jpq.terminal.caps import ChannelFacts, find_caps
@@ -37,23 +37,14 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     if args.format == "jsonl":
         return int(importlib.import_module("jpq.cli.chat_jsonl").run(args, env))
     gc.enable()  # unlike a command, a chat lives for long
-    log = RunLog(known_secrets(env.environ, env.paths))
-    log.open(env, args.log_file, tell_failure=args.log_file is not None)
-    try:
-        with SignalRouter() as router, _editor(args, env) as editor:
-            chat = Chat(args, env, log, interactive(env.environ, args.non_interactive))
-            log.info("jpq %s talks with %s", __version__, chat.model)
-            signum, code = _talk(chat, editor, router)
-    except NoModelError:
-        discover = importlib.import_module("jpq.provider.discover")  # of no use to a chat
-        for line in discover.ways_on(env.environ):
-            env.tell(line)
-        return int(NoModelError.exit_code)
-    except BaseException as error:
-        log.failure(error)
-        raise
-    finally:
-        log.close()
+    with run_log(args, env) as log:
+        try:
+            with SignalRouter() as router, _editor(args, env) as editor:
+                chat = Chat(args, env, log, interactive(env.environ, args.non_interactive))
+                log.info("jpq %s talks with %s", __version__, chat.model)
+                signum, code = _talk(chat, editor, router)
+        except NoModelError:
+            return show_ways_on(env)
     if signum is not None:
         end_by_signal(signum)
     return code
@@ -99,8 +90,9 @@ def _talk(chat: Chat, editor: Optional[LineEditor], router: SignalRouter) -> End
         greet(chat, voice)
         outcome = talk.run(" ".join(args.words))
         saved = chat.saved_id
-    if outcome is None:
+    if outcome is None or outcome.signum is not None:  # who is told of /retry is out of the chat
         say_goodbye(voice, saved)
+    if outcome is None:
         return None, talk.exit_code if editor is None else 0
     return outcome.signum, outcome.ending.exit_code
 

@@ -30,7 +30,8 @@ _FORMATS = {
     ".html": "html",
     ".htm": "html",
 }
-_CLEAR_SCREEN = "\x1b[H\x1b[2J\x1b[3J"
+# The screen alone: what has scrolled off it, from before the chat too, is not ours to take.
+_CLEAR_SCREEN = "\x1b[H\x1b[2J"
 
 
 def title(place: Place, words: str) -> Done:
@@ -103,7 +104,9 @@ def save(place: Place, words: str) -> Done:
     try:
         replace_file(path, data)
     except OSError as error:
-        raise write_error("save the conversation", error, path) from error
+        failed = write_error("save the conversation", error, path)
+        failed.hint = "Name another file or folder; the conversation itself is safe."
+        raise failed from error
     voice.say(f"Written to {path}")
     return None
 
