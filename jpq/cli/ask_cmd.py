@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from jpq.cli.argument_types import seconds
+from jpq.cli.command_help import CommandParser
 from jpq.cli.environment import Environment
 from jpq.errors import DeniedError, ExitCode, RunTimeoutError, UsageError
 from jpq.tools.definition import INQUIRY_VARIABLE, Question, QuestionFailed
@@ -13,12 +14,11 @@ from jpq.tools.inquiry import put_question
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq ask``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=prog,
         description="Ask the person a question from within a tool that jpq runs, and print "
         "the answer.",
         epilog="Exit codes: 77 when nobody can be asked or no answer is given, 124 for --timeout.",
-        allow_abbrev=False,
     )
     parser.add_argument("question", nargs="+", help="what to ask")
     kind = parser.add_mutually_exclusive_group()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from jpq.cli.command_help import CommandParser
 from jpq.cli.environment import Environment
 from jpq.errors import ExitCode, UsageError
 
@@ -32,13 +33,12 @@ to use it from the next shell on:
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq completion``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=prog,
         usage=f"{prog} [-h] bash|zsh|fish",
         description="Print a script with which a shell completes words after jpq.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("word", metavar="SHELL", nargs="?", default="", help="bash, zsh or fish")
     # What the scripts call; the word is then what was typed so far.

@@ -7,7 +7,7 @@ import os
 import pkgutil
 from typing import Any, Iterable, List, Mapping
 
-from jpq.cli.command_help import with_examples
+from jpq.cli.command_help import CommandParser, with_examples
 from jpq.cli.edit_checked import edit_checked
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
@@ -37,10 +37,9 @@ _NEW_FILE = "# jpq's settings; see docs/configuration.md.\n"
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq config``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=prog,
         description="Show and change settings.",
-        allow_abbrev=False,
     )
     actions = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
     show = actions.add_parser("show", help="settings in effect, and where each comes from")

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 from typing import Any, Callable, Dict, List, Sequence
 
+from jpq.cli.conversation_cmd import is_terminal
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.render.sanitize import sanitize
 from jpq.store.library import Library
 from jpq.store.summary import Summary
 from jpq.store.workspace import workspace_of
+from jpq.terminal.caps import find_caps, observe, terminal_width
+
+_HEADER = ("ID", "UPDATED", "TURNS", "STATUS", "MODEL")
+_LONG_HEADER = (*_HEADER, "SIZE", "WORKSPACE")
+# What is cut where a terminal is too narrow, and to which width: title, workspace, model.
+_SHRINK = ((5, 20), (4, 12), (5, 0))
+_LONG_SHRINK = ((7, 20), (6, 12), (4, 12), (7, 0))
 
 # What is best first: the latest, the largest, or A before B.
 _ORDERS: Dict[str, Callable[[Summary], Any]] = {
@@ -32,7 +41,7 @@ def ls(args: argparse.Namespace, env: Environment, library: Library) -> int:
     if args.format == "json":
         env.out(to_json([_as_object(row, args.long) for row in rows]))
     elif rows:
-        env.out(_table(rows, args.long))
+        env.out(_drawn(rows, args.long, env) if is_terminal(env) else _table(rows, args.long))
     elif everything:
         env.tell("No saved conversation is like that.")
     else:
@@ -63,7 +72,22 @@ def _as_object(row: Summary, long: bool) -> Dict[str, Any]:
     return fields
 
 
+def _drawn(rows: Sequence[Summary], long: bool, env: Environment) -> str:
+    """For a person: with a header, and no line longer than the terminal is wide."""
+    caps = find_caps(env.environ, observe(env.stdout, "utf-8"), observe(env.stderr, "utf-8"))
+    # Late, as a pipe needs neither it nor what knows how wide characters are.
+    table = importlib.import_module("jpq.cli.terminal_table")
+    drawn: str = table.draw_table(
+        (*(_LONG_HEADER if long else _HEADER), "TITLE"),
+        [(*_cells(row, long), row.title or "") for row in rows],
+        terminal_width(caps.stdout, env.stdout),
+        _LONG_SHRINK if long else _SHRINK,
+    )
+    return drawn
+
+
 def _table(rows: Sequence[Summary], long: bool) -> str:
+    """For a script: nothing is cut, columns are two blanks apart, and the title is the last."""
     cells = [_cells(row, long) for row in rows]
     titles = [" ".join(sanitize(row.title or "").split()) for row in rows]
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]

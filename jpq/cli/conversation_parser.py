@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import Any
 
-from jpq.cli.command_help import with_examples
+from jpq.cli.command_help import CommandParser, with_examples
 
 _ID = "an ID, the beginning of one, or a title; without it the workspace's last conversation"
 _FORMATS = ("json", "jsonl", "markdown", "html")
@@ -16,7 +16,7 @@ _UNIT_S = {"h": 3600, "d": 86400, "w": 7 * 86400, "m": 30 * 86400, "y": 365 * 86
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of everything behind ``jpq conversation``."""
-    parser = argparse.ArgumentParser(prog=prog, description="Saved conversations.")
+    parser = CommandParser(prog=prog, description="Saved conversations.")
     commands = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
     _add_reading(commands)
     _add_changing(commands)
@@ -46,7 +46,9 @@ def _add_reading(commands: Any) -> None:
 
     grep = commands.add_parser("grep", help="search what was said; exit code 1: not found")
     grep.add_argument("pattern", metavar="PATTERN", help="a regular expression")
-    grep.add_argument("ids", metavar="ID", nargs="*", help="only in these; without: in all")
+    grep.add_argument(
+        "ids", metavar="ID", nargs="*", default=[], help="only in these; without: in all"
+    )
     grep.add_argument("-i", "--ignore-case", action="store_true", help="a is A")
     grep.add_argument("-F", "--fixed", action="store_true", help="the pattern is plain text")
     grep.add_argument(

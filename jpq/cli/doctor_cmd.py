@@ -12,7 +12,7 @@ import tempfile
 from typing import Callable, List, Optional
 from urllib.parse import urlsplit
 
-from jpq.cli.command_help import with_examples
+from jpq.cli.command_help import CommandParser, with_examples
 from jpq.cli.environment import Environment
 from jpq.config.keys import find_key, kept_keys, key_ways
 from jpq.config.load import Config, load_config
@@ -41,11 +41,10 @@ class Check(NamedTuple):
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq doctor``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=prog,
         description="Check terminal, Python, settings, key, endpoint, access and store. "
         "Ends with 0 only if all pass.",
-        allow_abbrev=False,
     )
     parser.add_argument("-m", "--model", metavar="MODEL", help="check this model's provider")
     return with_examples(

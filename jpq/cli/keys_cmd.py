@@ -8,7 +8,7 @@ import json
 import string
 from typing import Dict
 
-from jpq.cli.command_help import with_examples
+from jpq.cli.command_help import CommandParser, with_examples
 from jpq.cli.environment import Environment
 from jpq.config.keys import KeyStore, kept_keys, key_store
 from jpq.config.load import Config, load_config
@@ -22,15 +22,15 @@ _NAME_CHARS = frozenset(string.ascii_letters + string.digits + "._-")
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq keys``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=prog,
         description="Keep API keys for providers, in a file that only you can read, or in the "
         "system's keyring (keys.store).",
-        allow_abbrev=False,
     )
     actions = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
     keep = actions.add_parser("set", help="keep a key; it is asked for, or read from a pipe")
     keep.add_argument("name", metavar="NAME", help="the provider's name, such as openai")
+    keep.add_argument("value", nargs="*", help=argparse.SUPPRESS)  # taken only to be refused
     listing = actions.add_parser("ls", help="which keys there are, and where each comes from")
     listing.add_argument("--format", choices=("text", "json"), default="text")
     remove = actions.add_parser("rm", help="forget a key")
@@ -54,6 +54,11 @@ def _set(args: argparse.Namespace, env: Environment) -> None:
     if not name or not _NAME_CHARS.issuperset(name):
         # Not shown: it may be the key itself, typed in the wrong place.
         raise UsageError("That is no provider's name.", hint="For example: jpq keys set openai")
+    if args.value:
+        raise UsageError(
+            "A key is not taken from the command line, where others can read it.",
+            hint="jpq keys set NAME asks for it, or takes it from a pipe.",
+        )
     store = _store(env, _config(env))
     value = _typed_or_piped(name, env)
     if not value.strip():

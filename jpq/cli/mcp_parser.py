@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from jpq.cli.command_help import with_examples
+from jpq.cli.command_help import CommandParser, with_examples
 
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq mcp``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=prog,
         description="Show, check and use the MCP servers that are configured.",
-        allow_abbrev=False,
     )
     actions = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
     listing = actions.add_parser("ls", help="the configured servers and what they offer")

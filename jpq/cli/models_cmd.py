@@ -8,7 +8,7 @@ import os
 import time
 from typing import Any, Dict, List, Sequence, Tuple
 
-from jpq.cli.command_help import with_examples
+from jpq.cli.command_help import CommandParser, with_examples
 from jpq.cli.environment import Environment
 from jpq.cli.models_remote import remote_rows
 from jpq.cli.progress import StderrProgress
@@ -28,10 +28,9 @@ from jpq.provider.weights import CATALOGUE, WeightsStore, find_weights
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq models``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=prog,
         description="Show what can answer, and look after the models that jpq runs itself.",
-        allow_abbrev=False,
     )
     actions = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
     listing = actions.add_parser("ls", help="what can answer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 from typing import Any, List, NoReturn, Optional, Sequence, Tuple
 
 from jpq import __version__
@@ -35,7 +36,10 @@ class TolerantParser(argparse.ArgumentParser):
         self, args: Optional[Sequence[str]] = None, namespace: Any = None
     ) -> argparse.Namespace:
         words, after = _split_at_dashes(list(args or []))
-        parsed: argparse.Namespace = self.parse_intermixed_args(spelled_out(words), namespace)
+        parsed: argparse.Namespace
+        parsed, unknown = self.parse_known_intermixed_args(spelled_out(words), namespace)
+        if unknown:
+            self.error(_misspelt().unknown_words(self, unknown))
         parsed.words = [*parsed.words, *after]
         if parsed.retry and parsed.words:
             self.error("--retry asks the last question again and takes no words")
@@ -60,9 +64,13 @@ class TolerantParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises UsageError: how it is told depends on --format."""
         raise UsageError(
-            f"{message[:1].upper()}{message[1:]}.",
+            f"{message[:1].upper()}{message[1:]}{'' if message.endswith('?') else '.'}",
             hint=f"{self.prog} --help-all lists the options. Words that are none go after --.",
         )
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise _misspelt().no_choice(action, value)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         # argparse's own hides that stdout is full, from Python 3.11 on.
@@ -260,6 +268,11 @@ def add_run_options(group: Any) -> None:
         default=[],
         help="a configuration value for this run (repeat)",
     )
+
+
+def _misspelt() -> Any:
+    # Only a command line that is wrong needs it.
+    return importlib.import_module("jpq.cli.misspelt")
 
 
 def _split_at_dashes(args: List[str]) -> Tuple[List[str], List[str]]:

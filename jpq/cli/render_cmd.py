@@ -10,7 +10,7 @@ import select
 import sys
 from typing import Any, BinaryIO, Iterator, Optional
 
-from jpq.cli.command_help import with_examples
+from jpq.cli.command_help import CommandParser, with_examples
 from jpq.cli.environment import Environment
 from jpq.config.load import Config, load_config
 from jpq.errors import BadInputError, ExitCode
@@ -24,11 +24,10 @@ _READ_SIZE = 65536
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq render``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=prog,
         description="Draw Markdown as answers are drawn, while it comes. "
         "On a pipe the result is laid-out plain text.",
-        allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", nargs="?", default="-", help="unset or -: stdin")
     parser.add_argument("--wrap", metavar="COLUMNS", help="auto, off or where lines end")

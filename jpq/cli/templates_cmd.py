@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Dict, List
 
-from jpq.cli.command_help import with_examples
+from jpq.cli.command_help import CommandParser, with_examples
 from jpq.cli.edit_checked import edit_checked
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
@@ -22,10 +22,9 @@ from jpq.errors import ExitCode, JpqError
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq templates``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=prog,
         description="Questions that are kept for later; jpq --template NAME asks one.",
-        allow_abbrev=False,
     )
     actions = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
     listing = actions.add_parser("ls", help="which there are, and their parameters")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from jpq.cli.command_help import with_examples
+from jpq.cli.command_help import CommandParser, with_examples
 
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
     """The parser of ``jpq tools``."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=prog,
         description="The tools a model would be given.",
-        allow_abbrev=False,
     )
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
     ls = verbs.add_parser("ls", help="list them, builtins too")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jpq.conversation.event import AssistantMessage, ChatRequest, ToolCall, TurnEnd
-from jpq.errors import BadInputError
+from jpq.errors import BadInputError, UsageError
 from tests.cli.conversation_shell import Output, Shell
 
 END = TurnEnd("complete", "stop", {}, None)
@@ -80,7 +80,7 @@ def test_prune(shell: Shell) -> None:
     assert old not in shell.library.ids()
     busy.close()
     for wrong in ("5", "x", "5q"):
-        with pytest.raises(SystemExit):
+        with pytest.raises(UsageError, match="is not an age"):
             shell("prune", "--older-than", wrong)
 
 

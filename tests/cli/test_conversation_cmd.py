@@ -60,9 +60,9 @@ def test_ls_is_an_aligned_list_that_cannot_drive_the_terminal(shell: Shell) -> N
     one = shell.talk(ChatRequest("x"), END, title=f"One{ESCAPE}\nline")
     two = shell.talk(ChatRequest("x"), ChatRequest("y"), title="Two")
     lines = shell("ls", terminal=True).out.splitlines()
-    assert [line.split()[0] for line in lines] == [two, one]
-    assert lines[0].endswith("  2  interrupted  openai/gpt  Two")
-    assert lines[1].endswith("  1  complete     openai/gpt  One line")
+    assert [line.split()[0] for line in lines] == ["ID", two, one]
+    assert lines[1].endswith("  2      interrupted  openai/gpt  Two")
+    assert lines[2].endswith("  1      complete     openai/gpt  One line")
 
 
 def test_show_prints_every_byte_of_the_answer(shell: Shell) -> None:

@@ -9,6 +9,7 @@ from typing import Any, List
 import pytest
 
 from jpq.conversation.event import ChatRequest, TurnEnd
+from jpq.render.markdown.cells import width
 from tests.cli.conversation_shell import Shell
 
 END = TurnEnd("complete", "stop", {}, None)
@@ -65,3 +66,28 @@ def test_what_is_damaged_is_named(shell: Shell) -> None:
     )
     (row,) = json.loads(shell("ls", "--format", "json").out)
     assert (row["status"], row["problem"]) == ("complete", "1 line of events.jsonl cannot be read")
+
+
+def test_a_terminal_gets_a_header_and_lines_that_fit(shell: Shell) -> None:
+    title = "Warum ist der Himmel blau \u65e5\u672c\u8a9e, und was " + "noch mehr " * 500
+    shell.talk(ChatRequest("a"), END, title=title, model="openrouter/somebody/a-long-name-70b")
+    for columns in (200, 80, 79, 50, 12, 1):
+        shell.environ["COLUMNS"] = str(columns)
+        for options in ((), ("-l",)):
+            lines = shell("ls", *options, terminal=True).out.splitlines()
+            assert len(lines) == 2
+            assert max(width(line) for line in lines) <= columns
+    shell.environ["COLUMNS"] = "80"
+    header, row = shell("ls", terminal=True).out.splitlines()
+    assert header.split() == ["ID", "UPDATED", "TURNS", "STATUS", "MODEL", "TITLE"]
+    assert row[header.index("MODEL") :].startswith("openrouter/\u2026  Warum ist")
+
+
+def test_a_pipe_gets_no_header_and_everything(shell: Shell) -> None:
+    title = "noch mehr " * 50
+    id = shell.talk(ChatRequest("a"), END, title=title)
+    shell.environ["COLUMNS"] = "20"
+    (line,) = shell("ls").out.splitlines()
+    id_there, _, turns, status, model, whole = line.split("  ")
+    assert (id_there, turns, status, model) == (id, "1", "complete", "openai/gpt")
+    assert whole == title.strip()

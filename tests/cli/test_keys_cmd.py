@@ -101,6 +101,15 @@ def test_a_name_is_checked_and_not_shown(keys, name) -> None:
     assert SECRET not in caught.value.message + caught.value.hint
 
 
+@pytest.mark.parametrize("words", [["openai", SECRET], [SECRET, "x"], ["openai", SECRET, "y"]])
+def test_a_key_on_the_command_line_is_refused_and_not_shown(keys, words) -> None:
+    with pytest.raises(UsageError) as caught:
+        keys("set", *words, stdin=b"")
+    assert SECRET not in caught.value.message + caught.value.hint
+    assert "asks for it" in caught.value.hint
+    assert not keys.file.exists()
+
+
 def test_removing_what_is_not_there_is_told(keys) -> None:
     with pytest.raises(BadInputError):
         keys("rm", "openai")
