@@ -28,7 +28,7 @@ from jpq.cli.chat_jsonl_session import ChatSession
 from jpq.cli.chat_jsonl_setup import SessionOptions
 from jpq.cli.environment import Environment
 from jpq.cli.failure import tell_error
-from jpq.cli.log import RunLog, known_secrets
+from jpq.cli.log import RunLog, run_log
 from jpq.errors import JpqError
 from jpq.interrupt.signals import Interrupt, SignalRouter, end_by_signal
 from jpq.named import NamedTuple
@@ -59,17 +59,13 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     gc.enable()  # unlike a command, a chat lives for long
     options = SessionOptions(args, env)
     inbox = Inbox()
-    log = RunLog(known_secrets(env.environ, env.paths))
-    log.open(env, args.log_file, tell_failure=args.log_file is not None)
-    try:
+    with run_log(args, env) as log:
         with SignalRouter(inbox.post):
             talk = JsonChat(options, inbox, LineWriter(env.stdout, inbox.post), log)
             talk.begin(env.stdin, " ".join(args.words), args.attach)
             code, signum = talk.serve()
         if talk.error is not None:
             tell_error(env, talk.error)
-    finally:
-        log.close()
     if signum is not None:
         end_by_signal(signum)
     return code

@@ -6,6 +6,7 @@ there instead, with all the detail there is. A log that cannot be written never 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import logging
 import os
@@ -119,6 +120,21 @@ class RunLog:
                 logger.propagate = propagate
             self._handler.close()
             self._handler = None
+
+
+@contextlib.contextmanager
+def run_log(args: argparse.Namespace, env: Environment) -> Iterator[RunLog]:
+    """The log of a run while that lasts: in the file that ``--log-file`` names, else the default
+    one. An exception that ends the run is written down on its way out."""
+    log = RunLog(known_secrets(env.environ, env.paths))
+    log.open(env, args.log_file, tell_failure=args.log_file is not None)
+    try:
+        yield log
+    except BaseException as error:
+        log.failure(error)
+        raise
+    finally:
+        log.close()
 
 
 class LoggedProvider:

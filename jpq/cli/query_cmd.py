@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Tuple
 from jpq import __version__
 from jpq.cli.early_end import EarlyEnd, with_late_signal
 from jpq.cli.environment import Environment
-from jpq.cli.log import LoggedProvider, LoggedRenderer, RunLog, known_secrets
-from jpq.cli.query_setup import NoModelError, Query, prepare
+from jpq.cli.log import LoggedProvider, LoggedRenderer, RunLog, run_log
+from jpq.cli.query_setup import NoModelError, Query, prepare, show_ways_on
 from jpq.config.load import Config
 from jpq.errors import ErrorKind, JpqError
 from jpq.events.turn import Error, Notice, Result
@@ -61,35 +61,28 @@ def _run(args: argparse.Namespace, env: Environment) -> Tuple[int, Optional[int]
     """The exit code, and the signal to end by if that is what ended the turn."""
     started = time.monotonic()
     query: Optional[Query] = None
-    log = RunLog(known_secrets(env.environ, env.paths))
-    log.open(env, args.log_file, tell_failure=args.log_file is not None)
-    try:
-        with EarlyEnd(started) as early:
-            query = prepare(args, env, log.secrets, early)
-            if args.dry_run:
-                module = importlib.import_module("jpq.cli.dry_run")  # most runs send something
-                setup = _setup(query, args, env, query.provider, None)
-                return int(module.show_request(setup, query.requests, env)), None
-            early.turn_begins()
-            log.info("jpq %s asks %s, conversation %s", __version__, query.model, query.journal.id)
-            outcome = _answer(query, args, env, log, early)
-        _log_ending(log, outcome, time.monotonic() - started)
-        _offer_compaction(query, outcome, args, env, log)
-        _make_title(query, outcome, env, log, early)
-    except NoModelError:
-        if args.format in ("json", "jsonl"):
-            raise
-        discover = importlib.import_module("jpq.provider.discover")  # of no use to a query
-        for line in discover.ways_on(env.environ):
-            env.tell(line)
-        return int(NoModelError.exit_code), None
-    except BaseException as error:
-        log.failure(error)
-        raise
-    finally:
-        if query is not None:
-            query.provider.close()
-        log.close()
+    with run_log(args, env) as log:
+        try:
+            with EarlyEnd(started) as early:
+                query = prepare(args, env, log.secrets, early)
+                if args.dry_run:
+                    module = importlib.import_module("jpq.cli.dry_run")  # most runs send something
+                    setup = _setup(query, args, env, query.provider, None)
+                    return int(module.show_request(setup, query.requests, env)), None
+                early.turn_begins()
+                log.info("jpq %s asks %s, conversation %s",
+                         __version__, query.model, query.journal.id)  # fmt: skip
+                outcome = _answer(query, args, env, log, early)
+            _log_ending(log, outcome, time.monotonic() - started)
+            _offer_compaction(query, outcome, args, env, log)
+            _make_title(query, outcome, env, log, early)
+        except NoModelError:
+            if args.format in ("json", "jsonl"):
+                raise
+            return show_ways_on(env), None
+        finally:
+            if query is not None:
+                query.provider.close()
     return outcome.ending.exit_code, outcome.signum
 
 

@@ -54,6 +54,13 @@ class NoModelError(ConfigError):
         )
 
 
+def show_ways_on(env: Environment) -> int:
+    """Tell a person who has no model what to do about it; the exit code."""
+    for line in _rare("provider.discover").ways_on(env.environ):
+        env.tell(line)
+    return int(NoModelError.exit_code)
+
+
 def prepare(
     args: argparse.Namespace,
     env: Environment,

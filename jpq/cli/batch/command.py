@@ -17,7 +17,7 @@ from jpq.cli.batch.watching import Watching
 from jpq.cli.early_end import EarlyEnd
 from jpq.cli.environment import Environment
 from jpq.cli.failure import tell_error
-from jpq.cli.log import RunLog, known_secrets
+from jpq.cli.log import RunLog, run_log
 from jpq.cli.output_file import is_stdout
 from jpq.cli.progress import StderrProgress
 from jpq.cli.query_options import chosen_settings
@@ -40,16 +40,8 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     """
     gc.enable()  # unlike a question, a batch lives for long
     started = time.monotonic()
-    log = RunLog(known_secrets(env.environ, env.paths))
-    log.open(env, args.log_file, tell_failure=args.log_file is not None)
-    try:
-        with EarlyEnd(started) as early:
-            code, signum = _Batch(args, env, log, early).run()
-    except BaseException as error:
-        log.failure(error)
-        raise
-    finally:
-        log.close()
+    with run_log(args, env) as log, EarlyEnd(started) as early:
+        code, signum = _Batch(args, env, log, early).run()
     if signum is not None:
         end_by_signal(signum)
     return code
