@@ -12,12 +12,13 @@ from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.cli.tools_run import run_call
 from jpq.config.load import Config, load_config
+from jpq.config.nested import join_name
 from jpq.errors import BadInputError, ExitCode
 from jpq.render.lines import one_line
 from jpq.store.library import Library
 from jpq.store.workspace import workspace_of
 from jpq.terminal.tty import interactive
-from jpq.tools.definition import Tool
+from jpq.tools.definition import ASK, Tool
 from jpq.tools.permission import Permissions
 from jpq.tools.policy import Policy
 from jpq.tools.registry import BUILTINS, build_tool, build_toolset
@@ -132,7 +133,10 @@ def _explain(args: argparse.Namespace, env: Environment, config: Config) -> int:
     with _named(args.name, env, config) as tool:
         arguments = _arguments(tool, args.arguments, env)
     decision = Permissions(Policy.of_config(config), yes=args.yes).decide(tool, arguments)
-    env.out(f"{decision.action}: {decision.by}\n")
+    ways = ""
+    if decision.action == ASK and decision.by_mode:
+        ways = f'; --yes allows it, or {join_name(("tools", args.name, "run"))} = "unattended"'
+    env.out(f"{decision.action}: {decision.by}{ways}\n")
     return int(ExitCode.OK)
 
 

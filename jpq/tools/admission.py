@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Union
 
+from jpq.config.nested import join_name
 from jpq.conversation.event import ToolCall
 from jpq.errors import DeniedError
 from jpq.named import NamedTuple
@@ -67,12 +68,18 @@ class Admission:
     def denied(self, tool: Tool, decision: Decision) -> DeniedError:
         """The error that ends a run in which nobody can be asked."""
         name = tool.spec.name
+        unattended = f'set {join_name(("tools", name, "run"))} = "unattended"'
         if decision.action == ALLOW:
-            hint = f'Set tools.{name}.result = "unattended".'
-        elif decision.by_mode and decision.action == ASK:
-            hint = f'Allow every tool with --yes, or set tools.{name}.run = "unattended".'
+            hint = f'Set {join_name(("tools", name, "result"))} = "unattended".'
+        elif not decision.by_mode:
+            hint = (
+                f"It is asked about even with --yes: {decision.by}. "
+                "Run jpq on a terminal, or change the rules under policy."
+            )
+        elif decision.action == ASK:
+            hint = f"Allow every tool with --yes, or {unattended}."
         else:
-            hint = f"Allow it with a rule under policy.allow; it was {decision.by}."
+            hint = f"Allow it with a rule under policy.allow, or {unattended}."
         return DeniedError(
             f"The model wants to run {name}, which needs your permission, "
             "and this run cannot ask for it.",

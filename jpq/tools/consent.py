@@ -171,7 +171,9 @@ class PermissionDialogue:
 
     def _show(self, dialogue: Dialogue) -> None:
         spec = self._tool.spec
-        lines = [f"The model wants to run {spec.title_of(self._arguments)} ({self._decision.by})"]
+        # That the run mode is to ask goes without saying.
+        why = "" if self._decision.by_mode else f" ({self._decision.by})"
+        lines = [f"The model wants to run {spec.title_of(self._arguments)}{why}"]
         preview = self._tool.preview(self._arguments)
         if preview:
             shown = shortened(preview, _PREVIEW_SHOWN)

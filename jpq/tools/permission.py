@@ -44,7 +44,7 @@ class Permissions:
         name = tool.spec.name
         verdict = self._rules.judge(name, arguments, tool.command_line(arguments))
         mode = self.run_mode(tool)
-        by_mode = f"run = {mode!r} of {name}"
+        by_mode = f'the run mode of {name} is "{mode}"'
         if verdict.effect == policy.DENY:
             return Decision(DENY, verdict.by)
         if mode == SKIP:

@@ -34,6 +34,10 @@ run = "unattended"
 command = ["{sys.executable}", "-m", "jpq", "ask", "--timeout", "0.3", "Quick?"]
 run = "unattended"
 
+[tools.edits]
+command = ["true"]
+run = "edit"
+
 [tools.slow]
 command = ["sh", "-c", 'echo begun > "$JPQ_HOME/begun"; exec sleep 30']
 run = "unattended"
@@ -75,7 +79,7 @@ def test_a_shell_line_is_judged_as_a_whole() -> None:
         return jpq("tools", "explain", "shell", line).text
 
     assert explained("git log -3").startswith("allow: the rule allow = 'shell(git log *)'")
-    assert explained("git log -3; rm x").startswith("ask: run = 'ask' of shell")
+    assert explained("git log -3; rm x").startswith('ask: the run mode of shell is "ask"')
     assert explained("git log $(rm x)").startswith("ask: no rule can be sure of this line")
 
 
@@ -87,15 +91,20 @@ def test_explain_names_what_decides() -> None:
 
     assert explained("greet", "Ada") == "allow: the rule allow = 'greet(name=A*)'\n"
     assert explained("greet", '{"name": "Mallory"}').startswith("deny: the rule deny")
-    assert explained("greet", "Bob") == "ask: run = 'ask' of greet\n"
+    ways = '--yes allows it, or tools.greet.run = "unattended"'
+    assert explained("greet", "Bob") == f'ask: the run mode of greet is "ask"; {ways}\n'
     assert explained("-y", "greet", "Bob") == "allow: --yes\n"
-    assert explained("slow").startswith("allow: run = 'unattended'")
+    assert explained("slow").startswith('allow: the run mode of slow is "unattended"')
 
 
 def test_run_takes_the_path_of_a_models_call() -> None:
     assert jpq("tools", "run", "greet", "Ada").text == "hello Ada\n"
     asked = jpq("tools", "run", "greet", "Bob")
     asked.failed_with(77, "needs your permission", "--yes")
+    unsure = jpq("tools", "run", "-y", "shell", "git log $(x)")
+    unsure.failed_with(77, "asked about even with --yes: no rule can be sure", "under policy")
+    edits = jpq("tools", "run", "-y", "edits")
+    edits.failed_with(77, "policy.allow", 'tools.edits.run = "unattended"')
     denied = jpq("tools", "run", "-y", "greet", "Mallory")
     assert (denied.code, denied.text[:8]) == (0, "Not run:")
     wrong = jpq("tools", "run", "-y", "greet", '{"nome": "Ada"}')

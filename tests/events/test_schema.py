@@ -42,7 +42,9 @@ def test_every_event_that_has_a_line_has_a_definition() -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        PermissionRequest("c", "rm", "rm x", {"path": "x"}, "run", "rm x", "run = 'ask' of rm"),
+        PermissionRequest(
+            "c", "rm", "rm x", {"path": "x"}, "run", "rm x", 'the run mode of rm is "ask"'
+        ),
         QuestionRequest("c", "ask_user", "ask", "Which?", "choice", ("a", "b")),
     ],
 )
