@@ -54,9 +54,12 @@ def gather_attachments(
     attachments: List[Attachment] = []
     left = MAX_BYTES
     for source in sources:
+        if not source:  # a script's variable that is not set; as a path it is the folder
+            raise UsageError("-a was given nothing to attach.", hint="The working folder is: -a .")
         several = is_pattern(source, env.cwd) and not _is_address(source)
         found = _matched(source, env, config) if several else [_read(source, env, config, tell)]
         passed_over: List[str] = []
+        before = len(attachments)
         for name, data in found:
             attached = None
             if several or len(data) <= left:
@@ -72,6 +75,10 @@ def gather_attachments(
                 )
             if attached is not None:
                 attachments.append(attached)
+        if passed_over and len(attachments) == before:
+            raise BadInputError(
+                f"Nothing that matches {source!r} can be attached.", where=_few(passed_over)
+            )
         if passed_over:
             tell(f"Left out of {source}: {_few(passed_over)}.")
     row = resolve(model.provider, config.table("providers").get(model.provider, {}), env.environ)

@@ -56,12 +56,15 @@ def fetch(
     """The content of ``url`` (http or https), as the person's own request: without any key.
 
     Redirects are followed. Raises BadInputError where the server does not hand it out or it
-    is larger than ``max_bytes``, StreamError where the server cannot be reached or is slow.
+    is larger than ``max_bytes``, StreamError where the server cannot be reached or all of it
+    has not come within ``timeout_s`` seconds, however much did.
     """
     where = shown(url)
     try:
         return _followed(url, transport, max_bytes, timeout_s, where)
     except StreamError as error:
+        if error.kind is ErrorKind.INVALID_REQUEST:  # nothing was asked
+            raise BadInputError(error.message, where=where) from error
         error.hint = "Check the URL, or fetch it yourself and attach the file."
         raise
 

@@ -74,6 +74,15 @@ def test_a_pattern_attaches_its_files_under_their_paths(tmp_path: Any) -> None:
     assert text == "q\n\nsrc/b.py:\n\nB\n\n\nsrc/deep/a.py:\n\nA\n"
     ran = jpq("-m", "scripted//no/such", "q", "-a", "*.none", cwd=folder)
     ran.failed_with(65, "No file matches '*.none'", folder)
+    ran = jpq("-m", "scripted//no/such", "q", "-a", "src/[nx]*.py", cwd=folder)
+    ran.failed_with(
+        65, "Nothing that matches 'src/[nx]*.py' can be attached", "src/none.py (empty)"
+    )
+
+
+def test_an_empty_name_is_not_the_working_folder(tmp_path: Any) -> None:
+    ran = jpq("-m", "scripted//no/such", "q", "-a", "", cwd=str(tmp_path))
+    ran.failed_with(2, "nothing to attach", "-a .")
 
 
 def test_a_file_with_such_a_name_is_that_file(tmp_path: Any) -> None:

@@ -74,6 +74,29 @@ def test_a_server_that_takes_too_long(transport: Transport) -> None:
     assert raised.value.kind is ErrorKind.STALLED
 
 
+def test_a_server_that_drips_for_ever(transport: Transport) -> None:
+    given_up = threading.Event()
+
+    class Drops(List[Step]):
+        def __iter__(self) -> Iterator[Step]:
+            yield head("text/plain", chunked=False)
+            while not given_up.wait(0.02):
+                yield b"x"
+
+    with Server(Drops()) as server:
+        with pytest.raises(StreamError, match=r"did not come within 0\.3 s") as raised:
+            fetch(server.url, transport, 1_000_000, timeout_s=0.3)
+        given_up.set()
+    assert raised.value.kind is ErrorKind.STALLED and raised.value.exit_code == 74
+
+
+@pytest.mark.parametrize("url", ["http://", "https://[bad"])
+def test_what_is_no_address_is_bad_input(url: str, transport: Transport) -> None:
+    with pytest.raises(BadInputError, match="not an address") as raised:
+        fetch(url, transport, 100)
+    assert raised.value.exit_code == 65
+
+
 def test_a_server_that_is_not_there_has_nothing_to_do_with_base_url(transport: Transport) -> None:
     with pytest.raises(StreamError) as raised:
         fetch("http://127.0.0.1:9/a.png", transport, 100)
