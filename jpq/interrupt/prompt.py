@@ -33,14 +33,14 @@ class PromptLeft(Exception):
 class Prompter:
     """Opens dialogues, one at a time. Main thread.
 
-    ``lease`` makes the renderer rest, and its value is true once that is so. ``clean`` takes
-    from a text what could drive the terminal, and is applied to everything that is shown
-    here. ``environ`` names the editor.
+    ``lease`` makes the renderer rest, and its value says whether it does by now. ``clean``
+    takes from a text what could drive the terminal, and is applied to everything that is
+    shown here. ``environ`` names the editor.
     """
 
     def __init__(
         self,
-        lease: Callable[[], ContextManager[object]],
+        lease: Callable[[], ContextManager[Callable[[], bool]]],
         clean: Callable[[str], str],
         environ: Mapping[str, str],
         open_terminal: Callable[[], Terminal] = Terminal.open,
@@ -66,7 +66,7 @@ class Prompter:
             except OSError as error:
                 raise NobodyAnswers("there is no terminal") from error
             with terminal:
-                terminal.meanwhile = meanwhile if rests else _late(rests, terminal, meanwhile)
+                terminal.meanwhile = _mending(rests, terminal, meanwhile)
                 dialogue = Dialogue(terminal, self._clean, self._environ, self._can_erase, rests)
                 with dialogue.marked_pastes():
                     yield dialogue
@@ -85,7 +85,7 @@ class Dialogue:
         clean: Callable[[str], str],
         environ: Mapping[str, str],
         can_erase: bool = False,
-        rests: object = True,
+        rests: Callable[[], bool] = lambda: True,
     ) -> None:
         self._terminal = terminal
         self._clean = clean
@@ -128,7 +128,7 @@ class Dialogue:
         erase = erase and self._can_erase
         try:
             with self._terminal.by_key():
-                if erase and self._rests:
+                if erase and self._rests():
                     self._terminal.erase_line()  # the ^C that the terminal has shown
                 elif erase:
                     self._write("\n")  # the line is still the renderer's, with text on it
@@ -236,14 +236,19 @@ class Dialogue:
             raise _nobody(error) from error
 
 
-def _late(rests: object, terminal: Terminal, meanwhile: Callable[[], None]) -> Callable[[], None]:
-    """``meanwhile`` where the renderer did not rest in time: what it has written over the
-    question is mended as soon as it does."""
-    late = [rests]
+def _mending(
+    rests: Callable[[], bool], terminal: Terminal, meanwhile: Callable[[], None]
+) -> Callable[[], None]:
+    """``meanwhile``, which shows the question again where the renderer did not rest in time and
+    may have written over it."""
+    if rests():
+        return meanwhile
+    mended = False
 
     def mend_once() -> None:
-        if late and late[0]:
-            late.clear()
+        nonlocal mended
+        if not mended and rests():
+            mended = True
             terminal.show_line_again()
         meanwhile()
 

@@ -101,9 +101,9 @@ class RunningTurn:
         """The program has it all."""
         return True
 
-    def lease(self) -> ContextManager[bool]:
+    def lease(self) -> ContextManager[Callable[[], bool]]:
         """Nobody draws here."""
-        return contextlib.nullcontext(True)
+        return contextlib.nullcontext(lambda: True)
 
     lease_now = lease
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ContextManager, Protocol
+from typing import Callable, ContextManager, Protocol
 
 from jpq.events.turn import TurnEvent
 
@@ -19,9 +19,9 @@ class Display(Protocol):
     def flush(self, timeout_s: float) -> bool:
         """Whether everything taken before is shown in time."""
 
-    def lease(self) -> ContextManager[object]:
-        """Rest while another one owns the terminal, behind all that was taken; the value is
-        true as soon as nothing is written any more, which may be later."""
+    def lease(self) -> ContextManager[Callable[[], bool]]:
+        """Rest while another one owns the terminal, behind all that was taken; the value says
+        whether nothing is written any more, which may take a while."""
 
-    def lease_now(self) -> ContextManager[object]:
+    def lease_now(self) -> ContextManager[Callable[[], bool]]:
         """Rest while another one owns the terminal, at once."""

@@ -66,9 +66,6 @@ class _Barrier:
         self.reached = threading.Event()
         self.resume = resume
 
-    def __bool__(self) -> bool:
-        return self.reached.is_set()
-
 
 class _Stop:
     """No item follows."""
@@ -115,10 +112,10 @@ class Renderer:
         return self._wait(barrier.reached, timeout_s) or not self._thread.is_alive()
 
     @contextlib.contextmanager
-    def lease(self, timeout_s: float = LEASE_WAIT_S) -> Iterator[object]:
+    def lease(self, timeout_s: float = LEASE_WAIT_S) -> Iterator[Callable[[], bool]]:
         """Own the terminal: everything queued is written and the renderer rests until the end.
 
-        The value is false for as long as that is not so, because the reader of stdout does
+        The value says whether that is so by now. It may not be, because the reader of stdout does
         not read, the machine is busy, or the renderer is dead: a menu must open all the same.
         What is shown meanwhile follows in order.
         """
@@ -126,13 +123,13 @@ class Renderer:
         self._queue.put(barrier)
         try:
             self._wait(barrier.reached, timeout_s)
-            yield barrier
+            yield barrier.reached.is_set
         finally:
             assert barrier.resume is not None
             barrier.resume.set()
 
     @contextlib.contextmanager
-    def lease_now(self, timeout_s: float = MENU_LEASE_WAIT_S) -> Iterator[object]:
+    def lease_now(self, timeout_s: float = MENU_LEASE_WAIT_S) -> Iterator[Callable[[], bool]]:
         """Own the terminal as with ``lease``, but without waiting for what is still queued:
         it follows afterwards, with what is shown meanwhile."""
         barrier = _Barrier(threading.Event())
@@ -140,7 +137,7 @@ class Renderer:
         self._queue.put(_Nudge())
         try:
             self._wait(barrier.reached, timeout_s)
-            yield barrier
+            yield barrier.reached.is_set
         finally:
             assert barrier.resume is not None
             barrier.resume.set()

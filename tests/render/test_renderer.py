@@ -104,7 +104,7 @@ def test_during_a_lease_nothing_is_drawn_and_later_events_follow():
     with Renderer(view, print) as renderer:
         renderer.show(1)
         with renderer.lease() as parked:
-            assert parked
+            assert parked()
             assert view.calls[-3:] == [1, "pause", "flush"] or view.drawn == [1, "pause"]
             renderer.show(2)
             renderer.show(3)
@@ -129,7 +129,7 @@ def test_a_reader_that_does_not_read_does_not_keep_the_menu_away(pipes):
     renderer = Renderer(view, print)
     renderer.show(TextChunk("x" * 1_000_000))
     with renderer.lease(timeout_s=0.05) as parked:
-        assert not parked
+        assert not parked()
     renderer.show(TextChunk("end"))
     read = b""
     while not read.endswith(b"end"):
@@ -177,7 +177,7 @@ def test_a_dead_renderer_says_so_and_hangs_nobody():
     assert isinstance(failure.error, SystemExit)
     assert renderer.flush(WAIT_S)
     with renderer.lease(WAIT_S) as parked:
-        assert not parked
+        assert not parked()
     assert renderer.close()
 
 

@@ -89,12 +89,12 @@ class PersonPrompter(Prompter):
         self._person.act()
 
     @contextlib.contextmanager
-    def _take(self) -> Iterator[None]:
+    def _take(self) -> Iterator[Callable[[], bool]]:
         assert not self._held, "two prompts at once"
         self._held = True
         self.leases += 1
         try:
-            yield
+            yield lambda: True
         finally:
             self._held = False
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from jpq.conversation.event import Draft, ToolCall
 from jpq.events.turn import TurnEvent
@@ -115,9 +114,3 @@ class Calls:
 def call(name: str, id: Optional[str] = None, **arguments: Any) -> ToolCall:
     """A call; its id is its tool's name unless one is given."""
     return ToolCall(id or name, name, arguments)
-
-
-@contextlib.contextmanager
-def no_lease() -> Iterator[None]:
-    """Where there is no renderer to rest."""
-    yield

@@ -1,4 +1,4 @@
-"""Answering: answers one line of a batch. Shared by all workers."""
+"""LineAnswerer: answers the lines of a batch. Shared by all workers."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class SharedProvider:
         self._provider.close()
 
 
-class Answering:
-    """Answers lines, each as a conversation of its own that is not saved. Any thread."""
+class LineAnswerer:
+    """Answers each line as a conversation of its own that is not saved. Any thread."""
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ import os
 import time
 from typing import Any, BinaryIO, Callable, Iterator, Mapping, Optional, Tuple
 
-from jpq.cli.batch.answering import Answering
+from jpq.cli.batch.answering import LineAnswerer
 from jpq.cli.batch.lines import Line, count_lines, read_lines
 from jpq.cli.batch.run import BatchRun, Plan
 from jpq.cli.batch.sink import Sink, open_sink, stream_sink
@@ -70,10 +70,10 @@ class _Batch:
         self._early.limit(config["request.total_timeout_s"])
         progress = StderrProgress(env, quiet=args.quiet)
         servers = begin_servers(args, env, config, asks=False)
-        answering: Optional[Answering] = None
+        answering: Optional[LineAnswerer] = None
         try:
             toolset = offered_toolset(args, config, env.cwd, known=servers is None)
-            answering = Answering(
+            answering = LineAnswerer(
                 args, env, self._chosen, config, toolset, progress, self._log.secrets.add
             )
             if config["model"] is not None:  # what is wrong with it is wrong with every line
@@ -93,7 +93,7 @@ class _Batch:
             if servers is not None:
                 servers.close()
 
-    def _answer(self, file: BinaryIO, answering: Answering) -> Tuple[int, Optional[int]]:
+    def _answer(self, file: BinaryIO, answering: LineAnswerer) -> Tuple[int, Optional[int]]:
         args, env = self._args, self._env
         on_terminal = args.output in (None, "-") and env.stdout is not None and env.stdout.isatty()
         watching = Watching(env, self._count(), args.quiet, moves=not on_terminal)
