@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
-from jpq.cli.conversation_compact import compact
-from jpq.cli.conversation_parser import build_parser
+from jpq.cli.conversation_compact import Wanted, compact_now
 from jpq.cli.environment import Environment
 from jpq.cli.failure import tell_error
 from jpq.errors import JpqError
@@ -36,12 +35,11 @@ def ask_to_compact(
     if answer[:1] not in ("s", "d"):
         return
     alone = too_long or len(journal.stream.turns()) <= 2
-    words = ["compact", "--keep", "1" if alone else "2", journal.id]
-    words += ["--summarize"] if answer[0] == "s" else []
-    args = build_parser("jpq conversation").parse_args(words)
+    summarize = answer[0] == "s"
+    wanted = Wanted(1 if alone else 2, not summarize, not summarize, summarize)
     library = Library(os.path.join(env.paths.data, "conversations"))
     try:
-        compact(args, env, library, open_asker)
+        compact_now(journal.id, wanted, env, library, open_asker)
     except JpqError as error:
         tell_error(env, error)
         return

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Optional
 from jpq.cli.conversation_cmd import chosen
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
-from jpq.config.load import Config, load_config
+from jpq.config.load import load_config
 from jpq.conversation.compaction import (
     EXPECTED_SUMMARY_TOKENS,
     last_compaction,
@@ -22,9 +22,19 @@ from jpq.conversation.stream import ConversationStream
 from jpq.conversation.thread import build_thread
 from jpq.conversation.tokens import estimate_tokens
 from jpq.errors import BadInputError
+from jpq.named import NamedTuple
 from jpq.store.library import Library
 
 _LOCK_WAIT_S = 10.0
+
+
+class Wanted(NamedTuple):
+    """What is to become shorter: every turn but the last ``keep``."""
+
+    keep: int
+    drop_reasoning: bool
+    shorten_results: bool
+    summarize: bool
 
 
 class _Report:
@@ -52,44 +62,72 @@ class _Report:
         }
 
 
-def compact(
-    args: argparse.Namespace,
-    env: Environment,
-    library: Library,
-    open_asker: Optional[Callable[[], Any]] = None,
-) -> int:
-    """Compact, or only say what it would save, or take the last compaction back.
-
-    ``open_asker`` makes the Asker for a summary, in place of what the configuration says.
-    """
+def compact(args: argparse.Namespace, env: Environment, library: Library) -> int:
+    """Compact, or only say what it would save, or take the last compaction back."""
     id = chosen(args.id, env, library)
+    neither = not (args.reasoning or args.tools)
+    wanted = Wanted(args.keep, args.reasoning or neither, args.tools or neither, args.summarize)
+    tell_as = _json if args.format == "json" else _Report.text
     if args.dry_run:
-        _tell(_report(id, library.read(id).stream, args, None), args, env, done=False)
+        env.out(tell_as(_report(id, library.read(id).stream, wanted, None), False))
         return 0
-    journal = library.open(id, _LOCK_WAIT_S, lambda notice: env.tell(f"jpq: {notice}"))
+    journal = _open(id, env, library)
     try:
         if args.undo:
             _undo(journal, env)
-            return 0
-        stream = journal.stream
-        summary = None
-        if args.summarize:
-            plan = _plan(stream, args, "")
-            # What asks a model costs as much as a query, which a dry run need not pay.
-            asker = importlib.import_module("jpq.cli.conversation_ask").Asker
-            opened = open_asker() if open_asker else asker(_config(stream, args, env), env)
-            with opened as model:
-                summary = summarize(stream.entries, plan, model.ask)
-        report = _report(id, stream, args, summary)
-        worth_it = report.after < report.before
-        if worth_it:
-            journal.commit([Draft(report.plan)])
-        _tell(report, args, env, done=worth_it)
-        if not worth_it:
-            env.tell("jpq: That would save nothing, so nothing was done.")
+        else:
+            _shorten(journal, wanted, env, lambda: _asker(journal.stream, args, env), tell_as)
     finally:
         journal.close()
     return 0
+
+
+def compact_now(
+    id: str, wanted: Wanted, env: Environment, library: Library, open_asker: Callable[[], Any]
+) -> None:
+    """Compact conversation ``id`` as a person chose it; ``open_asker`` makes the Asker for a
+    summary. Raises JpqError."""
+    journal = _open(id, env, library)
+    try:
+        _shorten(journal, wanted, env, open_asker, _Report.text)
+    finally:
+        journal.close()
+
+
+def _open(id: str, env: Environment, library: Library) -> Any:
+    return library.open(id, _LOCK_WAIT_S, lambda notice: env.tell(f"jpq: {notice}"))
+
+
+def _shorten(
+    journal: Any,
+    wanted: Wanted,
+    env: Environment,
+    open_asker: Callable[[], Any],
+    tell_as: Callable[[_Report, bool], str],
+) -> None:
+    """Write the compaction, if it saves anything, and tell what it comes to."""
+    stream = journal.stream
+    summary = None
+    if wanted.summarize:
+        plan = _plan(stream, wanted, "")
+        with open_asker() as model:
+            summary = summarize(stream.entries, plan, model.ask)
+    report = _report(journal.id, stream, wanted, summary)
+    worth_it = report.after < report.before
+    if worth_it:
+        journal.commit([Draft(report.plan)])
+    env.out(tell_as(report, worth_it))
+    if not worth_it:
+        env.tell("jpq: That would save nothing, so nothing was done.")
+
+
+def _asker(stream: ConversationStream, args: argparse.Namespace, env: Environment) -> Any:
+    options = {} if args.model is None else {"model": args.model}
+    config = load_config(
+        env.paths, env.environ, env.cwd, options=options, conversation=stream.config()
+    )
+    # What asks a model costs as much as a query, which a dry run need not pay.
+    return importlib.import_module("jpq.cli.conversation_ask").Asker(config, env)
 
 
 def _undo(journal: Any, env: Environment) -> None:
@@ -101,46 +139,34 @@ def _undo(journal: Any, env: Environment) -> None:
     env.tell(f"jpq: {journal.id} is sent as about {tokens:,} tokens again.")
 
 
-def _plan(
-    stream: ConversationStream, args: argparse.Namespace, summary: Optional[str]
-) -> Compaction:
-    plan = plan_compaction(stream, args.keep)
+def _plan(stream: ConversationStream, wanted: Wanted, summary: str) -> Compaction:
+    plan = plan_compaction(stream, wanted.keep)
     if plan is None:
         raise BadInputError(
-            f"The conversation has {len(stream.turns())} turns, and the last {args.keep} are "
+            f"The conversation has {len(stream.turns())} turns, and the last {wanted.keep} are "
             "left alone.",
             hint="--keep N leaves fewer alone.",
         )
-    if args.summarize:
+    if wanted.summarize:
         return plan._replace(summary=summary)
-    neither = not (args.reasoning or args.tools)
     return plan._replace(
-        drop_reasoning=args.reasoning or neither, shorten_results=args.tools or neither
+        drop_reasoning=wanted.drop_reasoning, shorten_results=wanted.shorten_results
     )
 
 
-def _report(
-    id: str, stream: ConversationStream, args: argparse.Namespace, summary: Optional[str]
-) -> _Report:
+def _report(id: str, stream: ConversationStream, wanted: Wanted, summary: Optional[str]) -> _Report:
     """What it comes to; with a summary that is yet to be made, what is to be expected."""
     before = estimate_tokens(build_thread(stream.entries))
-    plan = _plan(stream, args, summary or "")
+    plan = _plan(stream, wanted, summary or "")
     with_it = [*stream.entries, Entry("compaction", "", plan)]
     after = estimate_tokens(build_thread(with_it))
-    if args.summarize and summary is None:
+    if wanted.summarize and summary is None:
         after += EXPECTED_SUMMARY_TOKENS
     return _Report(id, before, after, plan)
 
 
-def _tell(report: _Report, args: argparse.Namespace, env: Environment, done: bool) -> None:
-    env.out(to_json(report.json(done)) if args.format == "json" else report.text(done))
-
-
-def _config(stream: ConversationStream, args: argparse.Namespace, env: Environment) -> Config:
-    options = {} if args.model is None else {"model": args.model}
-    return load_config(
-        env.paths, env.environ, env.cwd, options=options, conversation=stream.config()
-    )
+def _json(report: _Report, done: bool) -> str:
+    return to_json(report.json(done))
 
 
 def share(before: int, after: int) -> str:

@@ -55,7 +55,7 @@ def going_on(
 
     ``tell`` is given a line for the person when another process holds it.
     """
-    if args.ephemeral:
+    if args.ephemeral or args.dry_run:
         return MemoryJournal(saved.stream, saved.metadata)
     try:
         if args.fork:
@@ -106,7 +106,7 @@ def create(
     prompt: str,
 ) -> Journal:
     """A new conversation; in memory where it is not to be saved, or cannot be."""
-    if args.ephemeral:
+    if args.ephemeral or args.dry_run:
         return MemoryJournal(ConversationStream(chosen))
     metadata = {
         "title": " ".join(prompt.split())[:_TITLE_CHARACTERS],

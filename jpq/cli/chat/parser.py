@@ -51,5 +51,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     add_output_options(output)
     add_run_options(parser.add_argument_group("run"))
     # What a query can do instead of asking is a command in a chat.
-    parser.set_defaults(retry=False, edit=False, replay=False, template=None, param=[])
+    parser.set_defaults(
+        retry=False, edit=False, replay=False, template=None, param=[], dry_run=False
+    )
     return parser
