@@ -1,7 +1,7 @@
 """Every error jpq shows, with the exit code it ends with and what to do about it.
 
 Errors are raised where they are noticed, carry everything the person needs, and are
-printed in one place (``jpq.cli.main``). Callers decide on ``kind`` and ``retryable``,
+printed in one place (``jpq.cli.failure``). Callers decide on ``kind`` and ``retryable``,
 never on the text.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 from typing import Any, Optional
+
+PREFIX = "jpq: "  # before a line in which jpq speaks, and not the model or a tool
 
 
 class ExitCode(IntEnum):

@@ -16,7 +16,7 @@ from jpq.errors import UsageError
 from jpq.library.asking import Answer, Approve
 from jpq.library.opening import DEFAULT_STORE
 from jpq.library.session import Session
-from jpq.render.lines import PREFIX, one_line
+from jpq.render.lines import one_line
 from jpq.store.fork import fork
 from jpq.store.library import Library
 
@@ -63,7 +63,7 @@ class SessionOptions:
         )
         if not args.quiet:
             for warning in session.warnings:
-                self._env.tell(PREFIX + one_line(warning))
+                self._env.notice(one_line(warning))
         return session
 
 

@@ -198,7 +198,7 @@ def _load(env: Environment) -> Config:
 
 def _tell_all(lines: Iterable[str], env: Environment) -> None:
     for line in lines:
-        env.tell(f"jpq: {line}")
+        env.notice(line)
 
 
 def _path(key: str) -> Path:

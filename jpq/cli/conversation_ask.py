@@ -111,7 +111,7 @@ class Asker:
         """Say why it takes longer."""
         told = f"{retry.error.message} Trying again in {retry.wait_s:.1f} s."
         self._log.info("told: %s", told)
-        self._env.tell(f"jpq: {told}")
+        self._env.notice(told)
 
     def resuming(self, error: StreamError) -> None:
         """There is no menu here, so nothing fails behind one."""

@@ -28,7 +28,7 @@ def title(args: argparse.Namespace, env: Environment, library: Library) -> int:
             id, words = None, [id]
     id = chosen(id, env, library)
     if words:
-        journal = library.open(id, _LOCK_WAIT_S, lambda notice: env.tell(f"jpq: {notice}"))
+        journal = library.open(id, _LOCK_WAIT_S, env.notice)
         try:
             journal.set_title(" ".join(" ".join(words).split()))
         finally:
@@ -74,13 +74,13 @@ def prune(args: argparse.Namespace, env: Environment, library: Library) -> int:
     removed: List[str] = []
     for row in old:
         if row.problem:
-            env.tell(f"jpq: {row.id} is damaged and stays ({row.problem}).")
+            env.notice(f"{row.id} is damaged and stays ({row.problem}).")
             continue
         try:
             if not args.dry_run:
                 library.remove(row.id)
         except ConversationBusyError:
-            env.tell(f"jpq: {row.id} is in use and stays.")
+            env.notice(f"{row.id} is in use and stays.")
             continue
         removed.append(row.id)
     if args.format == "json":

@@ -36,7 +36,7 @@ def export(args: argparse.Namespace, env: Environment, library: Library) -> int:
     for id in ids:
         saved = library.read(id)
         for notice in saved.notices:
-            env.tell(f"jpq: {notice}")
+            env.notice(notice)
         parts.append(_encoded(saved, args.format))
     data = b"".join(parts)
     if args.output is None:
@@ -47,7 +47,7 @@ def export(args: argparse.Namespace, env: Environment, library: Library) -> int:
         replace_file(path, data)
     except OSError as error:
         raise write_error("export", error, path) from error
-    env.tell(f"jpq: {len(ids)} exported to {path}")
+    env.notice(f"{len(ids)} exported to {path}")
     return 0
 
 

@@ -99,7 +99,7 @@ def _search(
             return
         saved = library.read(id)
     except (BadInputError, OSError) as error:
-        env.tell(f"jpq: {id} is left out: {getattr(error, 'message', error)}")
+        env.notice(f"{id} is left out: {getattr(error, 'message', error)}")
         return
     for said, entry in said_in(saved.stream.entries):
         if said.speaker == NOTE:

@@ -28,5 +28,5 @@ def load(args: argparse.Namespace, env: Environment, library: Library) -> int:
     if args.format == "json":
         env.out(to_json(ids))
     if seen > len(ids):
-        env.tell(f"jpq: {seen - len(ids)} left out: empty, or here already.")
+        env.notice(f"{seen - len(ids)} left out: empty, or here already.")
     return 0

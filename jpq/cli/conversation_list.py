@@ -48,8 +48,8 @@ def ls(args: argparse.Namespace, env: Environment, library: Library) -> int:
         env.tell("There are no saved conversations yet.")
     for row in rows:
         if row.problem:
-            env.tell(
-                f"jpq: {row.id} is damaged ({row.problem}); "
+            env.notice(
+                f"{row.id} is damaged ({row.problem}); "
                 f"look at it with: jpq conversation repair --dry-run {row.id}"
             )
     return 0

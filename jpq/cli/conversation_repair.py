@@ -24,7 +24,7 @@ def repair(args: argparse.Namespace, env: Environment, library: Library) -> int:
         plan = plan_repair(library.path(id))
         _show(plan, args.format, env)
         if not plan:
-            env.tell(f"jpq: {id} is sound.")
+            env.notice(f"{id} is sound.")
         return 0
     journal = library.open(id, _LOCK_WAIT_S, lambda notice: None)
     try:
@@ -34,8 +34,8 @@ def repair(args: argparse.Namespace, env: Environment, library: Library) -> int:
     finally:
         journal.close()
     for copy in copies:
-        env.tell(f"jpq: The file as it was is kept in {copy}")
-    env.tell(f"jpq: {id} is repaired." if copies else f"jpq: {id} is sound.")
+        env.notice(f"The file as it was is kept in {copy}")
+    env.notice(f"{id} is repaired." if copies else f"{id} is sound.")
     return 0
 
 

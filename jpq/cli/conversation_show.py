@@ -24,7 +24,7 @@ def show(args: argparse.Namespace, env: Environment, library: Library) -> int:
     """Print what was said; on a terminal as answers are shown there."""
     saved = library.read(chosen(args.id, env, library))
     for notice in saved.notices:
-        env.tell(f"jpq: {notice}")
+        env.notice(notice)
     turn = saved.stream.last_turn()
     saved = last_turns(saved, args.last)
     totals = None
@@ -42,11 +42,10 @@ def show(args: argparse.Namespace, env: Environment, library: Library) -> int:
         text = formatted(saved, args.format)
         env.out(sanitize(text) if is_terminal(env) and args.format in _FOR_PEOPLE else text)
     if totals is not None and args.format != "json":
-        env.tell(f"jpq: {totals.words}")
+        env.notice(totals.words)
     if turn is not None and turn.unfinished:
-        env.tell(
-            f"jpq: the last turn is unfinished ({turn.status}); "
-            f"go on with it: jpq --retry -r {saved.id}"
+        env.notice(
+            f"the last turn is unfinished ({turn.status}); go on with it: jpq --retry -r {saved.id}"
         )
     return 0
 

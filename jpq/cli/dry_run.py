@@ -14,7 +14,6 @@ from jpq.conversation.event import ChatRequest, Draft
 from jpq.provider.base import ModelRef, Progress, ProviderRequest, ProviderRow
 from jpq.provider.http import secrets_of
 from jpq.provider.registry import APIS, load_api, resolve
-from jpq.render.lines import PREFIX
 from jpq.session import TurnSetup, request_maker
 from jpq.wire.failure import shown
 from jpq.wire.message import HttpRequest
@@ -83,7 +82,7 @@ def show_request(setup: TurnSetup, requests: Sequence[Draft], env: Environment) 
     except WouldSend as would:
         env.out(json.dumps(_told(would), indent=2, ensure_ascii=False) + "\n")
         if would.lacks_key:
-            env.tell(PREFIX + "No key is set, so the request is shown without.")
+            env.notice("No key is set, so the request is shown without.")
     return 0
 
 

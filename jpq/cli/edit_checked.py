@@ -8,7 +8,6 @@ from typing import Callable, List
 from jpq.cli.environment import Environment
 from jpq.config.files import read_text, write_private
 from jpq.errors import ConfigError, UsageError
-from jpq.render.lines import PREFIX
 from jpq.terminal.editor import edit_text, editor_command
 
 
@@ -53,4 +52,4 @@ def edit_checked(
     if os.path.exists(rejected):
         os.unlink(rejected)
     for warning in warnings:
-        env.tell(PREFIX + warning)
+        env.notice(warning)

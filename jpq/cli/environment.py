@@ -8,7 +8,7 @@ import sys
 from typing import BinaryIO, Mapping, Optional
 
 from jpq.config.paths import Paths, find_paths
-from jpq.errors import WriteError
+from jpq.errors import PREFIX, WriteError
 
 
 class Environment:
@@ -85,6 +85,10 @@ class Environment:
         When nobody can read it, it is lost.
         """
         self.tell_raw(_harmless(text) + "\n")
+
+    def notice(self, text: str) -> None:
+        """Tell the person something as jpq, apart from what a command lists or a model says."""
+        self.tell(PREFIX + text)
 
     def tell_raw(self, text: str) -> None:
         """Write ``text`` to stderr as it is, without a line end."""

@@ -116,7 +116,7 @@ def _sources(env: Environment) -> Dict[str, str]:
 def _config(env: Environment) -> Config:
     config = load_config(env.paths, env.environ, env.cwd)
     for warning in config.warnings:
-        env.tell(f"jpq: {warning}")
+        env.notice(warning)
     return config
 
 

@@ -65,7 +65,7 @@ class RunLog:
         except (OSError, ValueError, JpqError) as error:
             if tell_failure:
                 reason = getattr(error, "strerror", None) or error
-                env.tell(f"jpq: The log {path} cannot be written: {reason}. Going on without it.")
+                env.notice(f"The log {path} cannot be written: {reason}. Going on without it.")
             handler = logging.NullHandler()
         handler.setFormatter(_Masked(self.secrets))
         level = logging.INFO if path is None else logging.DEBUG

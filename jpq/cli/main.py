@@ -16,8 +16,10 @@ from jpq import __version__
 # At the default of 5 ms a busy thread keeps a reader waiting for that long after its data
 # has arrived (measured: 5.2 ms at the default, 0.6 ms at this value).
 SWITCH_INTERVAL_S = 0.0005
-_BROKEN_PIPE = 141  # as in jpq.errors, which --version does not load
+# As in jpq.errors, which --version does not load.
+_BROKEN_PIPE = 141
 _CANNOT_WRITE = 74
+_PREFIX = "jpq: "
 
 
 def main(argv: Optional[List[str]] = None) -> NoReturn:
@@ -58,7 +60,7 @@ def end_process(code: int, last_words: str = "") -> NoReturn:
     except OSError as error:
         if code == 0:
             code = _CANNOT_WRITE
-            _tell(f"jpq: Cannot write to stdout: {error.strerror}.\n")
+            _tell(f"{_PREFIX}Cannot write to stdout: {error.strerror}.\n")
     _tell("")
     os._exit(code)
 

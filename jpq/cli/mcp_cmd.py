@@ -19,7 +19,7 @@ from jpq.errors import BadInputError, ExitCode, UsageError
 from jpq.mcp.oauth_browser import BrowserVisitor
 from jpq.mcp.oauth_tokens import TokenStore
 from jpq.mcp.settings import configured_servers
-from jpq.render.lines import PREFIX, one_line
+from jpq.render.lines import one_line
 from jpq.terminal.tty import Terminal, interactive
 from jpq.tools.schema import parse_arguments
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     """Do what ``args`` say; the exit code. Raises JpqError."""
     config = load_config(env.paths, env.environ, env.cwd)
     for warning in config.warnings:
-        env.tell(PREFIX + warning)
+        env.notice(warning)
     return int(_ACTIONS[args.action](args, env, config))
 
 
@@ -42,9 +42,7 @@ def _list(args: argparse.Namespace, env: Environment, config: Config) -> int:
         env.out(to_json(rows))
         return int(ExitCode.OK)
     if not rows:
-        env.tell(
-            PREFIX + "No MCP server is configured. Take over another client's: jpq mcp import FILE"
-        )
+        env.notice("No MCP server is configured. Take over another client's: jpq mcp import FILE")
     for row in rows:
         env.out(f"{row['name']}  {row['status']}  {one_line(row['address'])}\n")
         if row["error"]:
@@ -88,7 +86,7 @@ def _login(args: argparse.Namespace, env: Environment, config: Config) -> int:
         with running_servers([settings], env, visitor=visitor) as (server,):
             if server.error is not None:
                 raise server.error
-            env.tell(f"{PREFIX}The MCP server {args.name} can be used: {len(server.tools)} tools.")
+            env.notice(f"The MCP server {args.name} can be used: {len(server.tools)} tools.")
     finally:
         visitor.close()
     return int(ExitCode.OK)
@@ -104,7 +102,7 @@ def _logout(args: argparse.Namespace, env: Environment, config: Config) -> int:
     settings = server_settings(args.name, config)
     known = TokenStore(surroundings(env).tokens_path).remove(settings.url)
     word = "Forgot the login of" if known else "There is no login of"
-    env.tell(f"{PREFIX}{word} the MCP server {args.name}.")
+    env.notice(f"{word} the MCP server {args.name}.")
     return int(ExitCode.OK)
 
 

@@ -15,7 +15,7 @@ from jpq.config.toml_text import parse
 from jpq.errors import BadInputError, ConfigError, ExitCode
 from jpq.mcp.foreign import read_foreign
 from jpq.mcp.settings import configured_servers
-from jpq.render.lines import PREFIX, one_line
+from jpq.render.lines import one_line
 
 
 def import_servers(file: str, env: Environment, *, force: bool) -> int:
@@ -28,7 +28,7 @@ def import_servers(file: str, env: Environment, *, force: bool) -> int:
     added = []
     for name, settings in foreign.servers.items():
         if name in known and not force:
-            env.tell(f"{PREFIX}{one_line(name)}: configured already; --force replaces it.")
+            env.notice(f"{one_line(name)}: configured already; --force replaces it.")
             continue
         changed = with_setting(config_text, ("mcp", name), dict(settings))
         if changed is None:
@@ -40,12 +40,12 @@ def import_servers(file: str, env: Environment, *, force: bool) -> int:
         config_text = changed
         added.append(name)
     for note in foreign.notes:
-        env.tell(PREFIX + one_line(note))
+        env.notice(one_line(note))
     if added:
         configured_servers(Config([file_source(target, config_text, [])]))
         write_private(target, config_text)
     names = ", ".join(map(one_line, added)) or "nothing"
-    env.tell(f"{PREFIX}Took over {names} into {target}.")
+    env.notice(f"Took over {names} into {target}.")
     return int(ExitCode.OK)
 
 

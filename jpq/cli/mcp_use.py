@@ -13,7 +13,7 @@ from jpq.errors import UsageError
 from jpq.mcp.content import resource_bytes
 from jpq.mcp.servers import RunningServer
 from jpq.mcp.settings import ServerSettings, configured_servers
-from jpq.render.lines import PREFIX, one_line
+from jpq.render.lines import one_line
 from jpq.tools.definition import Tool
 from jpq.tools.mcp import mcp_tools
 from jpq.tools.mcp_servers import make_servers
@@ -42,7 +42,7 @@ def running_servers(
     """The servers, each started or with its error."""
 
     def notice(text: str) -> None:
-        env.tell(PREFIX + one_line(text))
+        env.notice(one_line(text))
 
     servers = make_servers(
         settings, surroundings(env), elicits=elicits, samples=False, notice=notice, visitor=visitor
@@ -77,7 +77,7 @@ def server_tools(env: Environment, config: Config) -> Iterator[Mapping[str, Tool
             else:
                 hint = f" {server.error.hint}" if server.error.hint else ""
                 told = f"The MCP server {server.name} cannot be used: {server.error.message}{hint}"
-                env.tell(PREFIX + one_line(told))
+                env.notice(one_line(told))
         yield mcp_tools(ready, config, env.cwd)
 
 

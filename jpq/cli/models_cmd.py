@@ -70,7 +70,7 @@ def run(args: argparse.Namespace, env: Environment) -> int:
 def _list(args: argparse.Namespace, env: Environment) -> None:
     config = load_config(env.paths, env.environ, env.cwd)
     for warning in config.warnings:
-        env.tell(f"jpq: {warning}")
+        env.notice(warning)
     if args.provider is not None:
         rows = _of_provider(args.provider, env, config, fetch=args.remote)
     else:
@@ -101,9 +101,7 @@ def _of_provider(
     rows = remote_rows(name, env, config, fetch=fetch, alone=True)
     if rows or fetch:
         return rows
-    env.tell(
-        f"jpq: No list of {name} is kept. Ask for it: jpq models ls --provider {name} --remote"
-    )
+    env.notice(f"No list of {name} is kept. Ask for it: jpq models ls --provider {name} --remote")
     return [row for row in _everything(env, config, fetch=False) if row["provider"] == name]
 
 
@@ -191,7 +189,7 @@ def _remove(args: argparse.Namespace, env: Environment) -> None:
     stop_server(ServerFolder(env.paths.state, weights.name))
     if not WeightsStore(env.paths.data).remove(weights):
         raise BadInputError(f"local/{weights.name} is not installed.", hint="See: jpq models ls")
-    env.tell(f"jpq: Removed local/{weights.name}.")
+    env.notice(f"Removed local/{weights.name}.")
 
 
 def _list_running(args: argparse.Namespace, env: Environment) -> None:
@@ -212,7 +210,7 @@ def _list_running(args: argparse.Namespace, env: Environment) -> None:
         env.out(json.dumps(rows, indent=2) + "\n")
         return
     if not rows:
-        env.tell("jpq: No embedded server runs.")
+        env.notice("No embedded server runs.")
         return
     head = ("MODEL", "PID", "PORT", "SINCE", "IDLE")
     _table(env, [head, *(tuple(map(str, _running_cells(row))) for row in rows)])
@@ -234,9 +232,9 @@ def _stop(args: argparse.Namespace, env: Environment) -> None:
         folders = [server.folder for server in running_servers(env.paths.state)]
     stopped = [folder.model for folder in folders if stop_server(folder)]
     for model in stopped:
-        env.tell(f"jpq: Stopped the server of local/{model}.")
+        env.notice(f"Stopped the server of local/{model}.")
     if not stopped:
-        env.tell("jpq: No embedded server runs.")
+        env.notice("No embedded server runs.")
 
 
 def _table(env: Environment, rows: List[Tuple[str, ...]]) -> None:

@@ -36,7 +36,7 @@ def remote_rows(
             for line in error_lines(error.message, error.where, error.hint):
                 env.tell(line)
             if found is not None:
-                env.tell(f"jpq: This is the list of {age_words(time.time() - found.fetched_at)}.")
+                env.notice(f"This is the list of {age_words(time.time() - found.fetched_at)}.")
     return _rows(row, found)
 
 
@@ -53,12 +53,12 @@ def _fetched(row: ProviderRow, env: Environment, config: Config) -> KeptList:
     finally:
         transport.close()
     if not models:
-        env.tell(f"jpq: {row.name} offers no model.")
+        env.notice(f"{row.name} offers no model.")
     found = KeptList(tuple(models), time.time())
     try:
         keep(env.paths.cache, row, found.models, found.fetched_at)
     except WriteError as error:  # the list is here all the same
-        env.tell(f"jpq: The list could not be kept for later: {error.message}")
+        env.notice(f"The list could not be kept for later: {error.message}")
     return found
 
 

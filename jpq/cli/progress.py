@@ -27,7 +27,7 @@ class StderrProgress:
         """One line for the person."""
         self.end()
         if not self._quiet:
-            self._env.tell(f"jpq: {text}")
+            self._env.notice(text)
 
     def update(self, label: str, done: int, total: Optional[int]) -> None:
         """``done`` of ``total`` bytes; total None when it is not known."""

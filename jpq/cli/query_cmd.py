@@ -20,7 +20,6 @@ from jpq.events.usage import Usage
 from jpq.interrupt.signals import end_by_signal
 from jpq.provider.base import Provider
 from jpq.render.aside import ViewOptions
-from jpq.render.lines import PREFIX
 from jpq.render.views import make_view
 from jpq.render.worker import Renderer, View
 from jpq.session import TurnSetup, run_turn
@@ -185,7 +184,7 @@ def _offer_compaction(
     where = (env.paths.cache, env.environ)
     line = offer(query.journal, too_long, limit, lambda: known(query.model, query.config, *where))
     if line:
-        env.tell(PREFIX + line)
+        env.notice(line)
         if query.interactive and outcome.signum is None and env.stdout and env.stdout.isatty():
             asker = importlib.import_module("jpq.cli.conversation_ask").Asker
             importlib.import_module("jpq.cli.compaction_prompt").ask_to_compact(

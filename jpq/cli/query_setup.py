@@ -22,7 +22,7 @@ from jpq.errors import ConfigError
 from jpq.named import NamedTuple
 from jpq.provider.base import ModelRef, Provider
 from jpq.provider.registry import parse_model
-from jpq.render.lines import PREFIX, one_line
+from jpq.render.lines import one_line
 from jpq.session import open_provider
 from jpq.store.journal import Journal
 from jpq.store.library import Library
@@ -265,7 +265,7 @@ def _opened_template(args: argparse.Namespace, env: Environment) -> Any:
 
 def teller(args: argparse.Namespace, env: Environment) -> Callable[[str], None]:
     """Takes lines for the person, who does not want them with --quiet."""
-    return lambda line: None if args.quiet else env.tell(PREFIX + one_line(line))
+    return lambda line: None if args.quiet else env.notice(one_line(line))
 
 
 def _ask_trust(path: str, text: str) -> bool:

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, env: Environment) -> int:
         options={name: value for name, value in options.items() if value is not None},
     )
     for warning in config.warnings:
-        env.tell(f"jpq: {warning}")
+        env.notice(warning)
     formatter = _formatter(env, config)
     with _source(args.file, env) as source:
         try:

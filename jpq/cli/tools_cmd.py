@@ -29,7 +29,7 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     """Do what ``args`` say; the exit code. Raises JpqError."""
     config = load_config(env.paths, env.environ, env.cwd)
     for warning in config.warnings:
-        env.tell(f"jpq: {warning}")
+        env.notice(warning)
     verbs = {"ls": _list, "show": _show, "explain": _explain, "run": _run}
     return int(verbs[args.verb](args, env, config))
 

@@ -7,7 +7,6 @@ import tempfile
 from jpq.cli.environment import Environment
 from jpq.config.paths import make_folder
 from jpq.errors import JpqError
-from jpq.render.lines import PREFIX
 
 
 def keep_question(question: str, env: Environment, reason: BaseException) -> None:
@@ -22,10 +21,10 @@ def keep_question(question: str, env: Environment, reason: BaseException) -> Non
         with open(handle, "w", encoding="utf-8", errors="replace") as file:
             file.write(question + "\n")
     except (OSError, JpqError):
-        env.tell(f"{PREFIX}Your question, which could not be kept:\n{question}")
+        env.notice(f"Your question, which could not be kept:\n{question}")
         return
     told = f"Your question is kept; give it again with: - < {path}"
     if isinstance(reason, JpqError):
         reason.hint = f"{reason.hint} {told}".lstrip()
     else:
-        env.tell(PREFIX + told)
+        env.notice(told)

@@ -25,7 +25,7 @@ from jpq.events.turn import (
 )
 from jpq.events.usage import Usage
 from jpq.named import NamedTuple
-from jpq.render.lines import PREFIX, error_lines, one_line
+from jpq.render.lines import error_lines, one_line, own_line
 from jpq.render.printer import Printer
 from jpq.render.reasoning import ReasoningDisplay
 from jpq.render.running import RunningTools
@@ -266,7 +266,7 @@ class Aside:
     def _say(self, text: str) -> None:
         """One line with our name before it; a status line goes on below it."""
         if not self._options.quiet:
-            self._line(PREFIX + one_line(text, mode=self._options.sanitize))
+            self._line(own_line(text, self._options.sanitize))
 
     def _line(self, line: str, style: str = "") -> None:
         self._err.end_line()

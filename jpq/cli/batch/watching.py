@@ -55,13 +55,13 @@ class Watching:
                 self._shown = line
         else:
             self._next = now + _SAY_S
-            self._env.tell(f"jpq: {line}")
+            self._env.notice(line)
 
     def tell(self, text: str) -> None:
         """A line for the person, which stays."""
         self.clear()
         if not self._quiet:
-            self._env.tell(f"jpq: {text}")
+            self._env.notice(text)
 
     def clear(self) -> None:
         """Take the rewritten line off the screen."""

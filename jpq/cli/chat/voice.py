@@ -7,7 +7,7 @@ from typing import Iterable, List, Optional, Tuple
 
 from jpq.cli.environment import Environment
 from jpq.errors import JpqError
-from jpq.render.lines import PREFIX, error_lines, one_line
+from jpq.render.lines import error_lines, one_line, own_line
 from jpq.render.sanitize import sanitize
 from jpq.render.theme import BOLD, CYAN, DIM, RED, YELLOW, find_look, styled
 from jpq.render.views import make_markdown
@@ -101,7 +101,7 @@ class Voice:
 
     def warn(self, text: str) -> None:
         """A line about something that is not as it was wished."""
-        self.say(PREFIX + one_line(text), YELLOW)
+        self.say(own_line(text), YELLOW)
 
     def tell_error(self, error: JpqError) -> None:
         """What went wrong, where, and what to do."""
