@@ -8,8 +8,7 @@ from typing import Any, Callable
 from jpq.cli.conversation_compact import Wanted, compact_now
 from jpq.cli.environment import Environment
 from jpq.cli.failure import tell_error
-from jpq.errors import JpqError
-from jpq.render.lines import PREFIX
+from jpq.errors import PREFIX, JpqError
 from jpq.store.library import Library
 from jpq.terminal.tty import Terminal
 
@@ -44,4 +43,4 @@ def ask_to_compact(
         tell_error(env, error)
         return
     if too_long:
-        env.tell(f"{PREFIX}Go on with: jpq --retry")
+        env.notice("Go on with: jpq --retry")

@@ -95,7 +95,7 @@ def compact_now(
 
 
 def _open(id: str, env: Environment, library: Library) -> Any:
-    return library.open(id, _LOCK_WAIT_S, lambda notice: env.tell(f"jpq: {notice}"))
+    return library.open(id, _LOCK_WAIT_S, env.notice)
 
 
 def _shorten(
@@ -118,7 +118,7 @@ def _shorten(
         journal.commit([Draft(report.plan)])
     env.out(tell_as(report, worth_it))
     if not worth_it:
-        env.tell("jpq: That would save nothing, so nothing was done.")
+        env.notice("That would save nothing, so nothing was done.")
 
 
 def _asker(stream: ConversationStream, args: argparse.Namespace, env: Environment) -> Any:
@@ -136,7 +136,7 @@ def _undo(journal: Any, env: Environment) -> None:
         raise BadInputError("There is no compaction to take back.", where=journal.folder)
     journal.commit([Draft(undone(last))])
     tokens = estimate_tokens(build_thread(journal.stream.entries))
-    env.tell(f"jpq: {journal.id} is sent as about {tokens:,} tokens again.")
+    env.notice(f"{journal.id} is sent as about {tokens:,} tokens again.")
 
 
 def _plan(stream: ConversationStream, wanted: Wanted, summary: str) -> Compaction:
