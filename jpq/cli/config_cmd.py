@@ -15,7 +15,7 @@ from jpq.config.check import checked_value
 from jpq.config.file_lock import only_writer
 from jpq.config.files import decoded, read_text, write_private
 from jpq.config.load import Config, check_model, load_config
-from jpq.config.lookup import find_owner, find_row, nearest
+from jpq.config.lookup import find_owner, find_row, is_group, nearest
 from jpq.config.nested import Path, join_name, leaves, split_name
 from jpq.config.secrets import Secrets
 from jpq.config.sources import (
@@ -26,7 +26,7 @@ from jpq.config.sources import (
     read_bytes,
     value_in_text,
 )
-from jpq.config.table import Row
+from jpq.config.table import ROWS, Row
 from jpq.config.toml_edit import to_toml, with_setting
 from jpq.config.toml_text import parse
 from jpq.config.trust import TrustStore
@@ -210,6 +210,13 @@ def _path(key: str) -> Path:
 
 def _owner(path: Path) -> Row:
     row = find_owner(path)
+    if row is None and is_group(path):
+        start = join_name(path) + "."
+        below = [row.name for row in ROWS if row.name.startswith(start)]
+        raise UsageError(
+            f"{join_name(path)} is a table of settings, and none itself.",
+            hint=", ".join(below) or "jpq config show lists those that are set.",
+        )
     if row is None:
         suggestion = nearest(path)
         raise UsageError(

@@ -72,8 +72,9 @@ def _checks(args: argparse.Namespace, env: Environment) -> List[Check]:
     def check_settings() -> str:
         options = {} if args.model is None else {"model": args.model}
         config.append(load_config(env.paths, env.environ, env.cwd, options=options))
-        warnings = config[0].warnings
-        return "; ".join(warnings) if warnings else env.paths.config_file
+        file = env.paths.config_file
+        where = file if os.path.exists(file) else f"the defaults; there is no {file} yet"
+        return "; ".join([where, *config[0].warnings])
 
     def check_model() -> str:
         name = config[0]["model"]

@@ -109,6 +109,8 @@ def test_an_unknown_setting_is_refused_with_a_suggestion(config, words, key) -> 
         config(*words, key, *(["1"] if words == ("set",) else []))
     if key == "request.max_atempts":
         assert caught.value.hint == "Did you mean request.max_attempts?"
+    if key == "request":
+        assert "request.max_attempts, " in caught.value.hint
     assert not config.file.exists()
 
 

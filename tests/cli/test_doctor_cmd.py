@@ -131,6 +131,15 @@ def test_a_broken_configuration() -> None:
     assert found["settings"][0] == "ok" and "model?" in found["settings"][1]
 
 
+def test_a_configuration_that_is_not_there() -> None:
+    path = os.path.join(os.environ["JPQ_HOME"], "config.toml")
+    assert doctor(1)["settings"] == ("ok", f"the defaults; there is no {path} yet")
+    os.makedirs(os.environ["JPQ_HOME"])
+    with open(path, "w"):
+        pass
+    assert doctor(1)["settings"] == ("ok", path)
+
+
 def test_a_store_that_cannot_be_written(tmp_path: Any) -> None:
     (tmp_path / "file").write_text("")
     found = doctor(1, JPQ_HOME=str(tmp_path / "file"))
