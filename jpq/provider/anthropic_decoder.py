@@ -8,6 +8,7 @@ from jpq.errors import ErrorKind, StreamError
 from jpq.events.parts import (
     INTERRUPTED,
     LENGTH,
+    PAUSED,
     REFUSAL,
     STOP,
     TOOL_CALLS,
@@ -33,6 +34,7 @@ _REASONS: Mapping[str, str] = {
     "model_context_window_exceeded": LENGTH,
     "tool_use": TOOL_CALLS,
     "refusal": REFUSAL,
+    "compaction": PAUSED,  # "Compaction": it summed up the conversation, and goes on when asked
 }
 
 

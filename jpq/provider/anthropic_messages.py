@@ -24,7 +24,7 @@ from jpq.conversation.thread import (
     ThreadToolCall,
     ThreadToolResult,
 )
-from jpq.provider.anthropic_blocks import BLOCKS
+from jpq.provider.anthropic_block import BLOCKS, COMPACTION
 from jpq.provider.base import ProviderRequest, ProviderRow
 from jpq.provider.wire_names import CallIds, valid_name
 from jpq.provider.wire_request import CONTINUE
@@ -44,8 +44,9 @@ def encode_messages(
     """The messages of ``request``.
 
     An answer at the end is left open where the model takes that (``prefill``), or where a
-    tool that the provider runs is still at work in it; elsewhere the model is asked to go
-    on. With ``cache_hints`` the last message that will not change any more is marked.
+    tool that the provider runs is still at work in it, or the provider paused after it had
+    summed up the conversation; elsewhere the model is asked to go on. With ``cache_hints`` the
+    last message that will not change any more is marked.
     """
     encoder = _Encoder(request, row)
     messages = encoder.messages()
@@ -57,7 +58,7 @@ def encode_messages(
         if open_end:
             # The API refuses a prefilled answer that ends with blanks.
             content[-1] = {**content[-1], "text": content[-1]["text"].rstrip()}
-        elif not encoder.server_tool_is_running:
+        elif not encoder.server_tool_is_running and content[-1]["type"] != COMPACTION:
             messages.append({"role": USER, "content": [{"type": "text", "text": CONTINUE}]})
     return messages
 

@@ -81,7 +81,11 @@ def _quota(reported: Reported) -> bool:
 _FILTER_CODES = {
     "content_filter",
     "content_policy_violation",
+    "bio_policy",
     "data_inspection_failed",
+    "image_content_policy_violation",
+    "invalid_prompt",  # OpenAI's word for a prompt that its policy forbids
+    "misalignment_policy_violation",
     "moderation_blocked",
     "responsibleaipolicyviolation",
 }
@@ -168,7 +172,27 @@ def _server(reported: Reported) -> bool:
     return failed or reported.status in _SERVER_STATUSES
 
 
-_INVALID_CODES = {"bad_request", "invalid_argument", "invalid_request_error", "tool_use_failed"}
+_INVALID_CODES = {
+    "bad_request",
+    "invalid_argument",
+    "invalid_request_error",
+    "tool_use_failed",
+    # What OpenAI finds out about an attachment once the answer has begun.
+    "data_residency_mismatch",
+    "empty_image_file",
+    "failed_to_download_image",
+    "image_file_not_found",
+    "image_file_too_large",
+    "image_parse_error",
+    "image_too_large",
+    "image_too_small",
+    "invalid_base64_image",
+    "invalid_image",
+    "invalid_image_format",
+    "invalid_image_mode",
+    "invalid_image_url",
+    "unsupported_image_media_type",
+}
 
 
 def _invalid_request(reported: Reported) -> bool:

@@ -14,7 +14,7 @@ from jpq.events.parts import (
     ToolArgumentsDelta,
     ToolCallStarted,
 )
-from jpq.events.surrogates import REPLACEMENT, mend_piece
+from jpq.events.surrogates import REPLACEMENT, mend_piece, mend_value
 from jpq.provider.openai_chat_calls import CallTable, OpenCall
 from jpq.provider.openai_chat_fields import ReasoningDetails
 from jpq.provider.wire_reply import ReplyCallIds
@@ -48,6 +48,11 @@ class OpenBlocks:
         return None if self._kind is None or self._held else (self._kind, self._index)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been said yet."""
+        return self._indices == 0 and not self.has_calls
+
+    @property
     def has_calls(self) -> bool:
         """Whether the model made a call."""
         return bool(self._calls.calls)
@@ -66,6 +71,13 @@ class OpenBlocks:
     def keep(self, details: Any) -> None:
         """Take ``reasoning_details``; they belong to the reasoning text they come with."""
         self._details.add(details)
+
+    def show(self, images: Any) -> Iterator[StreamEvent]:
+        """Take ``images`` that the model made: kept as they are, since jpq shows none."""
+        images = mend_value(images) if isinstance(images, list) else None
+        if images:
+            yield from self._turn_to(None)
+            yield from self._keep({"images": images})
 
     def call(self, entry: Any, position: int, siblings: int) -> Iterator[StreamEvent]:
         """A delta of a call: number ``position`` of ``siblings`` entries."""
@@ -114,9 +126,12 @@ class OpenBlocks:
             yield from self._flush(self._index, {"reasoning_details": details} if details else {})
         details = self._details.take() if kind is not ReasoningDelta else []
         if details:  # without a text they could belong to
-            index = self._next_index()
-            yield Part(index, Opaque({"reasoning_details": details}))
-            yield from self._flush(index, {})
+            yield from self._keep({"reasoning_details": details})
+
+    def _keep(self, data: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        index = self._next_index()
+        yield Part(index, Opaque(data))
+        yield from self._flush(index, {})
 
     def _announce(self, call: OpenCall) -> Iterator[StreamEvent]:
         self._unannounced = None

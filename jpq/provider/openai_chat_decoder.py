@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional
 
 from jpq.errors import ErrorKind, StreamError
 from jpq.events.parts import (
+    ERROR,
     INTERRUPTED,
     LENGTH,
     REFUSAL,
@@ -26,8 +27,8 @@ from jpq.provider.openai_chat_blocks import OpenBlocks
 from jpq.provider.openai_chat_fields import (
     FAILURES,
     REASONING_FIELDS,
-    REASONS,
     content_pieces,
+    meaning_of,
     read_usage,
     reasoning_text,
 )
@@ -143,6 +144,8 @@ class ChatDecoder(JsonDecoder):
 
     def _choice(self, choice: Mapping[str, Any]) -> Iterator[StreamEvent]:
         delta = choice.get("delta")
+        if not isinstance(delta, dict) and self._open.is_empty:
+            delta = choice.get("message")  # the whole answer in one chunk
         if isinstance(delta, dict):
             yield from self._delta(delta)
         if choice.get("usage"):
@@ -158,6 +161,11 @@ class ChatDecoder(JsonDecoder):
         self._open.keep(delta.get("reasoning_details"))
         for is_reasoning, text in content_pieces(delta.get("content")):
             yield from self._open.say(ReasoningDelta if is_reasoning else MessageDelta, text)
+        audio = delta.get("audio")
+        if isinstance(audio, dict) and not delta.get("content"):
+            for _, text in content_pieces(audio.get("transcript")):
+                yield from self._open.say(MessageDelta, text)
+        yield from self._open.show(delta.get("images"))
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             self._refused = True
@@ -183,7 +191,7 @@ class ChatDecoder(JsonDecoder):
         finished = self._finished(unsaid)
         failed = self._reason.lower() in FAILURES
         if finished.reason != INTERRUPTED and not failed:
-            yield from self._open.end(cut=finished.reason == LENGTH)
+            yield from self._open.end(cut=finished.reason in (LENGTH, ERROR))
         if failed:
             raise StreamError(
                 ErrorKind.SERVER,
@@ -196,8 +204,8 @@ class ChatDecoder(JsonDecoder):
 
     def _finished(self, unsaid: str) -> Finished:
         said = self._reason or self._native
-        reason = REASONS.get(said.lower(), said) or unsaid
-        if REASONS.get(self._native.lower()) == LENGTH:
+        reason = meaning_of(said) or unsaid
+        if meaning_of(self._native) == LENGTH:
             reason = LENGTH  # OpenRouter says tool_calls for calls that were cut
         elif reason == STOP and self._open.has_calls:
             reason = TOOL_CALLS

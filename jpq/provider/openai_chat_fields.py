@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from jpq.events.parts import CONTENT_FILTER, LENGTH, REFUSAL, STOP, TOOL_CALLS
+from jpq.events.parts import CONTENT_FILTER, ERROR, LENGTH, REFUSAL, STOP, TOOL_CALLS
 from jpq.events.surrogates import mend_value
 from jpq.events.usage import Usage
 from jpq.provider.wire_reply import count
 
 # What servers call the ways an answer ends; any other word is passed on as it is.
-REASONS: Mapping[str, str] = {
+_REASONS: Mapping[str, str] = {
     "stop": STOP,
     "eos": STOP,
+    "eos_token": STOP,
     "end_turn": STOP,
     "stop_sequence": STOP,
     "tool_calls": TOOL_CALLS,
@@ -22,21 +23,36 @@ REASONS: Mapping[str, str] = {
     "max_tokens": LENGTH,
     "max_output_tokens": LENGTH,
     "model_length": LENGTH,  # Mistral: the model's own limit
+    "model_context_window_exceeded": LENGTH,  # Z.ai
     "content_filter": CONTENT_FILTER,
     "sensitive": CONTENT_FILTER,  # Z.ai
     "safety": CONTENT_FILTER,
     "recitation": CONTENT_FILTER,
     "prohibited_content": CONTENT_FILTER,
+    "blocklist": CONTENT_FILTER,
+    "spii": CONTENT_FILTER,
     "refusal": REFUSAL,
+    # Gemini: the model wrote a call that is none.
+    "function_call_filter": ERROR,
+    "malformed_function_call": ERROR,
+    "unexpected_tool_call": ERROR,
 }
 
 # finish_reason as the only sign that the server failed.
-FAILURES = ("error", "network_error", "insufficient_system_resource")
+FAILURES = ("error", "network_error", "insufficient_system_resource", "abort")
 
 # OpenRouter repeats ``reasoning`` in ``reasoning_details``; the first field that says
 # something is read, so that no text is counted twice.
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 _DETAIL_TEXTS = {"reasoning.text": "text", "reasoning.summary": "summary"}
+
+
+def meaning_of(reason: str) -> str:
+    """The word of ``jpq.events.parts`` for a server's, else that itself.
+
+    Gemini's endpoint explains itself in the same word (``content_filter: SAFETY``).
+    """
+    return _REASONS.get(reason.partition(":")[0].strip().lower(), reason)
 
 
 def read_usage(value: Any) -> Optional[Usage]:
@@ -55,6 +71,8 @@ def read_usage(value: Any) -> Optional[Usage]:
             "prompt_cache_hit_tokens",  # DeepSeek
             "cache_read_input_tokens",
             "cached_tokens",  # Moonshot
+            "num_cached_tokens",  # Mistral, and so is the next one
+            "prompt_token_details.cached_tokens",
         ),
         cache_write_tokens=read.first(
             "prompt_tokens_details.cache_write_tokens", "cache_creation_input_tokens"

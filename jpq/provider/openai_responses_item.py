@@ -36,6 +36,7 @@ STEMS: Mapping[str, Stem] = {
     "response.refusal": Stem(MESSAGE, "content_index", "refusal"),
     "response.reasoning_summary_text": Stem(REASONING, "summary_index", "text"),
     "response.reasoning_text": Stem(REASONING, "content_index", "text"),
+    "response.reasoning": Stem(REASONING, "content_index", "text"),  # Open Responses
     "response.function_call_arguments": Stem(CALL, "content_index", "arguments"),
     "response.custom_tool_call_input": Stem(CUSTOM_CALL, "content_index", "input"),
 }

@@ -33,7 +33,7 @@ _CALL_FIELDS: Mapping[str, AbstractSet[str]] = {
 }
 _BLOCK_TYPES = {
     "openai-responses": "reasoning|message|compaction|mcp_.*|.*_call(_output)?",
-    "anthropic": "(redacted_)?thinking|fallback|.*_tool_(use|result)",
+    "anthropic": "(redacted_)?thinking|fallback|compaction|.*_tool_(use|result)",
 }
 _IMAGES = ("png", "jpeg", "gif", "webp")
 # Kinds of attachments that each API takes; the quirk ``attachments`` of a row says otherwise.

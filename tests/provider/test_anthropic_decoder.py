@@ -115,6 +115,41 @@ def test_a_lost_beginning_loses_no_text() -> None:
     assert (decoded.response.text, decoded.response.reasoning) == ("a", "b")
 
 
+def test_calls_that_are_written_at_the_same_time() -> None:
+    decoded = read(
+        start(),
+        block(0, "tool_use", id="a", name="f"),
+        block(1, "thinking", thinking="hm"),
+        delta(0, "input_json_delta", partial_json='{"x":'),
+        delta(1, "signature_delta", signature="S"),
+        block(2, "tool_use", id="b", name="g"),
+        delta(2, "input_json_delta", partial_json='{"y": 2}'),
+        delta(0, "input_json_delta", partial_json=" 1}"),
+        stop(0),
+        stop(2),
+        end("tool_use"),
+        STOP,
+    )
+    calls = [(c.id, c.arguments, c.raw) for c in decoded.response.tool_calls]
+    assert calls == [("a", {"x": 1}, None), ("b", {"y": 2}, None)]
+    assert ReasoningBlock("hm", {"signature": "S"}) in decoded.response.blocks
+
+
+def test_a_summary_of_the_conversation_is_kept_whole() -> None:
+    decoded = read(
+        start(),
+        block(0, "compaction", content=None),
+        delta(0, "compaction_delta", content="They asked ", encrypted_content=None),
+        delta(0, "compaction_delta", content="for tea.", encrypted_content="SECRET"),
+        stop(0),
+        end("compaction"),
+        STOP,
+    )
+    kept = {"type": "compaction", "content": "They asked for tea.", "encrypted_content": "SECRET"}
+    assert decoded.response.blocks == (OpaqueBlock(kept),)
+    assert decoded.response.stop_reason == "pause_turn"  # it goes on when it is asked again
+
+
 def test_a_fragment_of_no_call_is_dropped() -> None:
     fragment = delta(0, "input_json_delta", partial_json="{")
     assert read(start(), fragment, end(), STOP).response.blocks == ()

@@ -376,3 +376,9 @@ def test_a_paused_turn_goes_back_as_it_is() -> None:
     paused = (QUESTION, answer(ThreadText("Let me see."), use))
     messages = send(*paused, continues=True).body["messages"]
     assert messages[-1]["content"] == [{"type": "text", "text": "Let me see."}, use.data]
+
+
+def test_a_pause_after_a_summary_is_gone_on_with_as_it_is() -> None:
+    summary = {"type": "compaction", "content": "They asked for tea."}
+    messages = send(QUESTION, answer(ThreadOpaque(summary, MINE))).body["messages"]
+    assert messages[1:] == [{"role": "assistant", "content": [summary]}]

@@ -175,6 +175,29 @@ def test_a_list_of_parts_is_read_in_order_and_unknown_parts_are_passed_over() ->
     assert (response.reasoning, response.text) == ("hmso", "144")
 
 
+def test_what_a_sound_says_is_the_answer() -> None:
+    first = chunk({"audio": {"id": "a1", "transcript": "Hel"}})
+    decoded = read(first, chunk({"audio": {"data": "AAAA", "transcript": "lo"}}), DONE)
+    assert decoded.response.text == "Hello"
+
+
+def test_pictures_that_the_model_made_are_kept() -> None:
+    images = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]
+    first, second = chunk({"content": "Look:", "images": images}), say("Nice?")
+    decoded = read(first, second, chunk(finish="stop"), DONE)
+    assert decoded.response.text == "Look:\n\nNice?"
+    assert Part(1, Opaque({"images": images})) in decoded.events
+
+
+def test_an_answer_in_one_chunk_may_be_a_message() -> None:
+    whole = chunk(finish="stop")
+    choice = whole["choices"][0]
+    del choice["delta"]
+    choice["message"] = {"role": "assistant", "content": "Hi"}
+    assert read(whole, DONE).response.text == "Hi"
+    assert read(say("Hi"), whole, DONE).response.text == "Hi"  # MiniMax repeats it at the end
+
+
 def test_a_refusal_is_shown_and_said() -> None:
     response = read(chunk({"refusal": "I "}), chunk({"refusal": "won't."}, "stop")).response
     assert response.text == "I won't."
@@ -366,6 +389,8 @@ def test_data_beside_a_call_is_kept_with_it() -> None:
             Usage(None, None, None, 0, 2),
         ),
         ({"prompt_cache_hit_tokens": 3}, Usage(None, None, None, 3)),
+        ({"num_cached_tokens": 4}, Usage(None, None, None, 4)),
+        ({"prompt_token_details": {"cached_tokens": 5}}, Usage(None, None, None, 5)),
         ({"prompt_tokens": 9, "prompt_tokens_details": None}, Usage(9)),
     ],
 )
@@ -406,6 +431,20 @@ def test_reports_replace_and_the_last_one_wins_wherever_it_stands() -> None:
         ("length", None, "length", {}),
         ("tool_calls", "max_output_tokens", "length", {"native": "max_output_tokens"}),
         ("model_length", None, "length", {"native": "model_length"}),
+        (
+            "model_context_window_exceeded",
+            None,
+            "length",
+            {"native": "model_context_window_exceeded"},
+        ),
+        ("content_filter: SAFETY", None, "content_filter", {"native": "content_filter: SAFETY"}),
+        ("BLOCKLIST", None, "content_filter", {"native": "BLOCKLIST"}),
+        (
+            "function_call_filter: MALFORMED_FUNCTION_CALL",
+            None,
+            "error",
+            {"native": "function_call_filter: MALFORMED_FUNCTION_CALL"},
+        ),
         ("content_filter", None, "content_filter", {}),
         ("function_call", None, "tool_calls", {"native": "function_call"}),
         ("banana", None, "banana", {}),
@@ -468,7 +507,9 @@ def test_the_text_of_a_cut_answer_stays_open() -> None:
 # Errors
 
 
-@pytest.mark.parametrize("word", ["error", "network_error", "insufficient_system_resource"])
+@pytest.mark.parametrize(
+    "word", ["error", "network_error", "insufficient_system_resource", "abort"]
+)
 def test_a_finish_reason_that_is_a_failure_is_raised(word: str) -> None:
     decoded = read(say("a"), call(entry("{}", index=0, id="c", name="f")), chunk(finish=word), DONE)
     assert decoded.error is not None and decoded.error.kind is ErrorKind.SERVER

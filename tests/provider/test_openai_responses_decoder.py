@@ -163,9 +163,10 @@ def test_reasoning_that_a_server_would_have_to_look_up_does_not_go_back(secret: 
     assert read(done(0, reasoning(**secret)), completed()).response.blocks == ()
 
 
-def test_raw_reasoning_goes_back() -> None:
+@pytest.mark.parametrize("name", ["reasoning_text.delta", "reasoning.delta"])
+def test_raw_reasoning_goes_back(name: str) -> None:
     item = reasoning(content=[{"type": "reasoning_text", "text": "hm"}])
-    delta = event("reasoning_text.delta", 0, delta="hm", content_index=0)
+    delta = event(name, 0, delta="hm", content_index=0)
     decoded = read(added(0, reasoning()), delta, done(0, item), completed())
     assert decoded.response.blocks == (ReasoningBlock("hm", {"item": item}),)
 

@@ -138,6 +138,8 @@ def _check_end(body: Mapping[str, Any], prefill: bool, running: bool) -> None:
     last = body["messages"][-1]
     if last["role"] == "user" or running:
         return
+    if last["content"][-1]["type"] == "compaction":
+        return  # "Compaction", after a pause: the messages end with what the model answered
     assert prefill, "the model takes no prefilled answer"
     assert body.get("thinking", {}).get("type") not in ("enabled", "adaptive")
     block = last["content"][-1]
