@@ -23,7 +23,7 @@ def row_of(server: RunningServer) -> Dict[str, Any]:
         "name": server.name,
         "address": settings.url or " ".join(settings.command),
         "status": "ready" if server.error is None else "not usable",
-        "error": "" if server.error is None else server.error.message,
+        "error": None if server.error is None else server.error.message,
         "tools": [
             {"name": tool["name"], "description": str(tool.get("description") or "")}
             for tool in server.tools

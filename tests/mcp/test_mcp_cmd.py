@@ -41,6 +41,7 @@ def test_ls_shows_what_servers_offer_and_why_some_do_not() -> None:
     assert "x/echo" in ran.text and "ended with status 1" in ran.text
     rows: List[Dict[str, Any]] = json.loads(jpq("mcp", "ls", "--format", "json").text)
     assert [row["status"] for row in rows] == ["ready", "not usable"]
+    assert rows[0]["error"] is None and "ended with status 1" in rows[1]["error"]
 
 
 def test_check_tells_what_a_server_says() -> None:
