@@ -50,9 +50,12 @@ def spelled_out(arguments: Sequence[str]) -> List[str]:
 
 
 def check_script_options(parsed: argparse.Namespace, error: Callable[[str], Any]) -> None:
-    """Call ``error`` for options that contradict each other; ``parsed`` is settled here."""
+    """Call ``error`` for options that contradict each other."""
     if parsed.extract and any(character.isspace() for character in parsed.extract):
         error(f"-x{parsed.extract} names no language")
+    for name in ("schema", "schema_multi", "output", "batch"):
+        if getattr(parsed, name) == "":  # a variable of a script that is not set
+            error(f"--{name.replace('_', '-')} is empty")
     if parsed.schema and parsed.schema_multi:
         error("--schema asks for one object and --schema-multi for a list; choose one of them")
     if parsed.extract is not None and (parsed.schema or parsed.schema_multi):
@@ -62,8 +65,6 @@ def check_script_options(parsed: argparse.Namespace, error: Callable[[str], Any]
             error("-j, --unordered and --shard are for --batch")
     else:
         _check_batch(parsed, error)
-    if parsed.dry_run:
-        parsed.ephemeral = True
 
 
 def _check_batch(parsed: argparse.Namespace, error: Callable[[str], Any]) -> None:

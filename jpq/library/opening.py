@@ -50,6 +50,8 @@ def settings_of(
     chosen: Dict[str, Any] = {} if model is None else {"model": model}
     if system is not None:
         chosen["system"] = system
+    if isinstance(tools, str):  # which would be taken for a list of letters
+        raise UsageError("tools takes a list.", hint=f"As in: tools=[{tools!r}]")
     if tools is not None:
         chosen["active_tools"] = [_name_of(tool) for tool in tools]
     chosen.update({join_name(("options", name)): value for name, value in options.items()})

@@ -21,6 +21,8 @@ _SIMPLE: Mapping[Any, str] = {
 }
 _LISTS = (list, tuple, set, frozenset)
 _PLAIN = (str, int, float, bool, type(None))
+# Functions whose call gives back something that has not run yet.
+_PROMISES = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 _SECTION = re.compile(r"(Args|Arguments|Parameters)\s*:?\s*")
 _OTHER_SECTION = re.compile(r"(Returns?|Yields?|Raises|Examples?|Notes?|See Also)\s*:?\s*")
@@ -79,6 +81,8 @@ def arguments_of(
         hints = _hints(function)
     except (TypeError, ValueError, NameError, AttributeError) as error:
         raise _unusable(f"its signature cannot be read: {error}", where) from error
+    if any(kind(function) for kind in _PROMISES):
+        raise _unusable("it is async or yields, and a tool returns its result", where)
     found = []
     for name, parameter in signature.parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

@@ -140,6 +140,12 @@ def test_contradictions_are_usage_errors(tmp_path: Any) -> None:
     asked(tmp_path, GOOD, options=("--schema", "a", "-x")).failed_with(2, "-x")
 
 
+@pytest.mark.parametrize("option", ["--schema", "--schema-multi", "--output", "--batch"])
+def test_a_variable_that_is_not_set_asks_for_nothing(option: str, tmp_path: Any) -> None:
+    ran = jpq("-m", "scripted//no/such", option, "", cwd=str(tmp_path))
+    ran.failed_with(2, f"{option} is empty")
+
+
 def test_a_repair_is_made_without_retries_of_failed_requests_too(tmp_path: Any) -> None:
     ran = asked(tmp_path, "a", GOOD, options=("--retries", "0", "--schema", SPEC))
     assert ran.code == 0

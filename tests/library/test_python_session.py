@@ -250,6 +250,7 @@ def test_a_failure_in_a_stream_is_an_event() -> None:
         ({}, jpq.ConfigError),
         ({"model": "openai/gpt-5"}, jpq.DeniedError),
         ({"model": MODEL, "tools": ["no_such_tool"]}, jpq.UsageError),
+        ({"model": MODEL, "tools": "read_file"}, jpq.UsageError),
         ({"model": MODEL, "conversation": "abc"}, jpq.UsageError),
         ({"model": MODEL, "conversation": "abc", "store": "default"}, jpq.BadInputError),
     ],

@@ -128,6 +128,9 @@ def test_newer_spellings_are_the_same_where_python_knows_them() -> None:
     [
         ("def f(*words): pass", "any number of arguments"),
         ("def f(**words): pass", "any number of arguments"),
+        ("async def f(n: int): pass", "async or yields"),
+        ("async def f(n: int): yield n", "async or yields"),
+        ("def f(n: int): yield n", "async or yields"),
         ("def f(a, /): pass", "cannot be given by name"),
         ("def f(a: complex): pass", "JSON has no type for"),
         ("def f(a: set): pass", "take a list"),
