@@ -8,11 +8,12 @@ other server with the openai-chat API.
 from __future__ import annotations
 
 import os
-from typing import Callable, Iterator, Mapping, Optional
+import re
+from typing import Callable, Iterator, List, Mapping, Optional
 
 from jpq.config.paths import Paths
 from jpq.errors import ErrorKind, JpqError, StreamError
-from jpq.events.parts import StreamEvent
+from jpq.events.parts import KeepAlive, Started, StreamEvent, ToolCallStarted
 from jpq.provider.base import Exchange, Progress, Provider, ProviderRequest, ProviderRow
 from jpq.provider.local_engine import require_engine
 from jpq.provider.local_fetch import PipFetch
@@ -23,6 +24,9 @@ from jpq.provider.weights import Weights, WeightsStore, find_weights
 
 # Makes the provider that talks to one running server, given its row and its key.
 OpenHttp = Callable[[ProviderRow, str], Provider]
+
+# How llama.cpp says that it can make neither a text nor a call of what the model wrote.
+_NO_CALL = re.compile("does not match the expected|Failed to parse input")
 
 
 def spare_threads() -> int:
@@ -142,15 +146,47 @@ class LocalExchange:
             return
         http = self._provider.open(lease)
         try:
-            self._inner = http.exchange(self._request)
-            if not self._cancellation.wanted.is_set():  # else ``abort`` came before it
-                yield from self._inner.events()
+            yield from with_a_second_try(lambda request: self._sent(http, request), self._request)
         finally:
             http.close()
             self._provider.keep(lease)
+
+    def _sent(self, http: Provider, request: ProviderRequest) -> Iterator[StreamEvent]:
+        self._inner = http.exchange(request)
+        if not self._cancellation.wanted.is_set():  # else ``abort`` came before it
+            yield from self._inner.events()
 
     def abort(self) -> None:
         """Make ``events`` end: while the server starts, and while it answers."""
         self._cancellation.cancel()
         if self._inner is not None:
             self._inner.abort()
+
+
+def with_a_second_try(
+    send: Callable[[ProviderRequest], Iterator[StreamEvent]], request: ProviderRequest
+) -> Iterator[StreamEvent]:
+    """The reply to ``request``, which is sent again without tools where a call made no sense.
+
+    llama.cpp ends its answer with an error for a call of a tool that does not exist, or with
+    arguments that have no end, which is what a small model makes of a question that has
+    nothing to do with its tools. So a call is told of once it is whole.
+    """
+    begun = False
+    calls: List[StreamEvent] = []
+    try:
+        for event in send(request):
+            if calls or isinstance(event, ToolCallStarted):
+                calls.append(event)
+                continue
+            begun = begun or not isinstance(event, (Started, KeepAlive))
+            yield event
+        yield from calls
+        return
+    except StreamError as error:
+        may_go_without = request.tools and request.tool_choice in (None, "auto")
+        if begun or not may_go_without or not _NO_CALL.search(error.message):
+            raise
+    for event in send(request._replace(tools=(), tool_choice=None)):
+        if not isinstance(event, Started):  # which was told of before
+            yield event
