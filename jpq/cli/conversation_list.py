@@ -13,7 +13,7 @@ from jpq.render.sanitize import sanitize
 from jpq.store.library import Library
 from jpq.store.summary import Summary
 from jpq.store.workspace import workspace_of
-from jpq.terminal.caps import find_caps, observe, terminal_width
+from jpq.terminal.caps import caps_of, terminal_width
 
 _HEADER = ("ID", "UPDATED", "TURNS", "STATUS", "MODEL")
 _LONG_HEADER = (*_HEADER, "SIZE", "WORKSPACE")
@@ -74,7 +74,7 @@ def _as_object(row: Summary, long: bool) -> Dict[str, Any]:
 
 def _drawn(rows: Sequence[Summary], long: bool, env: Environment) -> str:
     """For a person: with a header, and no line longer than the terminal is wide."""
-    caps = find_caps(env.environ, observe(env.stdout, "utf-8"), observe(env.stderr, "utf-8"))
+    caps = caps_of(env.environ, env.stdout, env.stderr)
     # Late, as a pipe needs neither it nor what knows how wide characters are.
     table = importlib.import_module("jpq.cli.terminal_table")
     drawn: str = table.draw_table(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
 from jpq.cli.conversation_cmd import chosen
 from jpq.cli.conversation_text import Region, regions
@@ -18,7 +17,7 @@ from jpq.render.sanitize import sanitize
 from jpq.render.theme import BOLD, DIM, RESET
 from jpq.render.views import make_view
 from jpq.store.library import Library
-from jpq.terminal.caps import Caps, find_caps, observe
+from jpq.terminal.caps import Caps, caps_of
 
 # Texts that are Markdown; all others stay as they are.
 _WRITTEN = ("You", "Assistant")
@@ -50,13 +49,8 @@ def replay(stream: ConversationStream, env: Environment) -> None:
     texts as they are. Raises BrokenPipeError or WriteError.
     """
     config = load_config(env.paths, env.environ, env.cwd)
-    caps = find_caps(
-        env.environ,
-        observe(env.stdout, getattr(sys.stdout, "encoding", None)),
-        observe(env.stderr, getattr(sys.stderr, "encoding", None)),
-        "auto",
-        config["style.color"],
-    )
+    color = config["style.color"]
+    caps = caps_of(env.environ, env.stdout, env.stderr, color=color)
     options = ViewOptions(
         sanitize=config["style.sanitize"], wrap=config["style.wrap"], environ=env.environ
     )

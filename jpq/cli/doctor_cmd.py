@@ -24,7 +24,7 @@ from jpq.provider.registry import parse_model, resolve
 from jpq.provider.scripted_reply import load_script
 from jpq.provider.weights import WeightsStore, find_weights
 from jpq.render.lines import one_line
-from jpq.terminal.caps import find_caps, observe
+from jpq.terminal.caps import caps_of
 from jpq.terminal.tty import interactive
 
 _CONNECT_S = 5.0
@@ -128,11 +128,7 @@ def _unchecked(name: str) -> Check:
 
 
 def _terminal(env: Environment) -> str:
-    caps = find_caps(
-        env.environ,
-        observe(env.stdout, getattr(sys.stdout, "encoding", None)),
-        observe(env.stderr, getattr(sys.stderr, "encoding", None)),
-    )
+    caps = caps_of(env.environ, env.stdout, env.stderr)
     asks = "can ask you" if interactive(env.environ, False) else "cannot ask you (no terminal)"
     kind = "a terminal" if caps.stdout.terminal else "not a terminal"
     return f"stdout is {kind}, {caps.stdout.encoding}; {asks}"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Optional
 
 from jpq.cli.environment import Environment
-from jpq.terminal.caps import find_caps, observe
+from jpq.terminal.caps import caps_of
 
 _BAR = 30
 _MIB = 1024 * 1024
@@ -17,8 +16,8 @@ class StderrProgress:
     the notices elsewhere. Main thread. Call ``end`` before anything else is written."""
 
     def __init__(self, env: Environment, quiet: bool = False) -> None:
-        facts = observe(env.stderr, getattr(sys.stderr, "encoding", None))
-        self._rewrites = find_caps(env.environ, facts, facts).stderr.rewrite and not quiet
+        caps = caps_of(env.environ, env.stdout, env.stderr).stderr
+        self._rewrites = caps.rewrite and not quiet
         self._env = env
         self._quiet = quiet
         self._shown = ""

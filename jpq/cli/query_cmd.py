@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import sys
 import time
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Tuple
 
@@ -23,7 +22,7 @@ from jpq.render.aside import ViewOptions
 from jpq.render.views import make_view
 from jpq.render.worker import Renderer, View
 from jpq.session import TurnSetup, run_turn
-from jpq.terminal.caps import find_caps, observe
+from jpq.terminal.caps import caps_of
 from jpq.turn.calls import Surroundings
 from jpq.turn.ending import TurnOutcome, of_error
 
@@ -252,14 +251,7 @@ def open_view(
     shown: Optional[Shown] = None,
 ) -> View:
     """What shows the answers on stdout, and all else on stderr; of a query or of a ``chat``."""
-    stdout = env.stdout if hasattr(env.stdout, "encoding") else sys.stdout  # --output FILE
-    caps = find_caps(
-        env.environ,
-        observe(env.stdout, getattr(stdout, "encoding", None)),
-        observe(env.stderr, getattr(sys.stderr, "encoding", None)),
-        args.format,
-        config["style.color"],
-    )
+    caps = caps_of(env.environ, env.stdout, env.stderr, args.format, config["style.color"])
     options = ViewOptions(
         reasoning=config["style.reasoning"],
         tool_result=config["style.tool.result"],

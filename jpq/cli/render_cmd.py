@@ -17,7 +17,7 @@ from jpq.errors import BadInputError, ExitCode
 from jpq.render.chat import Formatter
 from jpq.render.theme import Look, find_look
 from jpq.render.views import make_markdown, wrap_columns
-from jpq.terminal.caps import find_caps, observe
+from jpq.terminal.caps import caps_of
 
 _READ_SIZE = 65536
 
@@ -64,12 +64,8 @@ def _wrap(text: Optional[str]) -> Any:
 
 
 def _formatter(env: Environment, config: Config) -> Formatter:
-    caps = find_caps(
-        env.environ,
-        observe(env.stdout, getattr(sys.stdout, "encoding", None)),
-        observe(env.stderr, getattr(sys.stderr, "encoding", None)),
-        color=config["style.color"],
-    ).stdout
+    color = config["style.color"]
+    caps = caps_of(env.environ, env.stdout, env.stderr, color=color).stdout
     look = Look(encoding=caps.encoding)
     if caps.colour:
         look = find_look(env.environ, caps, config["style.background"], config["style.link"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Dict, List
 
 from jpq.cli.environment import Environment
@@ -14,7 +13,7 @@ from jpq.interrupt.signals import Interrupt, SignalRouter, end_by_signal
 from jpq.render.aside import ViewOptions
 from jpq.render.views import make_view
 from jpq.render.worker import Renderer
-from jpq.terminal.caps import find_caps, observe
+from jpq.terminal.caps import caps_of
 from jpq.terminal.tty import interactive
 from jpq.tools.definition import Tool, ToolAnswered
 from jpq.tools.toolset import Toolset
@@ -83,11 +82,5 @@ class _AsideRenderer(Renderer):
 
 
 def _view(env: Environment, config: Config) -> Any:
-    caps = find_caps(
-        env.environ,
-        observe(env.stdout, getattr(sys.stdout, "encoding", None)),
-        observe(env.stderr, getattr(sys.stderr, "encoding", None)),
-        "text",
-        config["style.color"],
-    )
+    caps = caps_of(env.environ, env.stdout, env.stderr, "text", config["style.color"])
     return make_view("text", env.stdout, env.stderr, caps, ViewOptions())

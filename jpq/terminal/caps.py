@@ -67,6 +67,25 @@ def find_caps(
     )
 
 
+def caps_of(
+    environ: Mapping[str, str],
+    stdout: Optional[BinaryIO],
+    stderr: Optional[BinaryIO],
+    format: str = "auto",
+    color: str = "auto",
+) -> Caps:
+    """``find_caps`` for the files that are written to. They have the encodings that Python
+    chose for stdout and stderr, or one of their own (``--output``)."""
+    own = stdout if hasattr(stdout, "encoding") else sys.stdout
+    return find_caps(
+        environ,
+        observe(stdout, getattr(own, "encoding", None)),
+        observe(stderr, getattr(sys.stderr, "encoding", None)),
+        format,
+        color,
+    )
+
+
 def observe(file: Optional[BinaryIO], encoding: Optional[str]) -> ChannelFacts:
     """The facts about ``file``; None and a closed file are no terminal.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Callable, Optional
 
 from jpq.cli.batch.run import Totals
 from jpq.cli.environment import Environment
 from jpq.render.aside import cost_words, usage_words
-from jpq.terminal.caps import find_caps, observe
+from jpq.terminal.caps import caps_of
 
 _BAR = 24
 _REDRAW_S = 0.2
@@ -31,9 +30,8 @@ class Watching:
         moves: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        facts = observe(env.stderr, getattr(sys.stderr, "encoding", None))
-        self._rewrites = find_caps(env.environ, facts, facts).stderr.rewrite
-        self._rewrites = self._rewrites and moves and not quiet
+        caps = caps_of(env.environ, env.stdout, env.stderr).stderr
+        self._rewrites = caps.rewrite and moves and not quiet
         self._env = env
         self._total = total
         self._quiet = quiet
