@@ -14,7 +14,7 @@ from tests.mcp.test_mcp_cmd import configure
 from tests.support.chatting import Desk, leave, press, say
 from tests.support.person import editor
 from tests.support.pressing import SLOW, calls
-from tests.support.programs import Ran, conversations, entries, jpq, model_at, question
+from tests.support.programs import Ran, conversations, entries, jpq, model_at, question, script
 from tests.support.server import DONE, Server, answer, error, reply
 
 
@@ -185,13 +185,18 @@ def test_title_is_shown_and_set_before_and_behind_the_first_message() -> None:
 
 
 def test_tokens_and_cost_are_told() -> None:
-    options = ["--set", "prices.custom/test={input=1.0, output=2.0}"]
     with Server(answer("One.")) as server:
-        ran = talk(server, "/cost", "first", "/tokens", "/cost", options=[])
+        ran = talk(server, "/cost", "first", "/tokens", "/cost")
     told = ran.err.decode()
-    assert options and "Nothing was said yet." in told
+    assert "Nothing was said yet." in told
     assert "The conversation is about" in told and "tokens: 7 in, 3 out" in told
-    assert "1 turn" in told
+    assert "1 turn, price unknown" in told
+
+
+def test_cost_says_so_where_no_tokens_were_reported(tmp_path: Any) -> None:
+    model = "scripted/" + script(tmp_path, 'text = "One."')
+    ran = jpq("chat", "-m", model, stdin=b"first\n/cost\n")
+    assert "1 turn, price unknown" in ran.err.decode()
 
 
 def test_save_writes_every_format_and_says_where_all_is(tmp_path: Any) -> None:

@@ -78,7 +78,8 @@ def cost(place: Place, words: str) -> Done:
     no_words(words, "cost")
     totals = totals_of(_stream(place), place.chat.env)
     turns = "1 turn" if totals.turns == 1 else f"{totals.turns} turns"
-    place.voice.say(f"{turns}{cost_words(totals.usage, totals.cost)}")
+    told = cost_words(totals.usage, totals.cost) or ", price unknown"  # no tokens were reported
+    place.voice.say(turns + told)
     return None
 
 
