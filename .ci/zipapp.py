@@ -19,6 +19,9 @@ OLDEST = "3.8"
 MAIN = """\
 import sys
 
+if sys.version_info < (3, 8):  # whose own words would be a traceback
+    sys.exit("jpq: This is Python %d.%d; jpq needs 3.8 or newer." % tuple(sys.version_info[:2]))
+
 from jpq.cli.main import main
 
 sys.exit(main())

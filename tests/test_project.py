@@ -7,6 +7,9 @@ import configparser
 import glob
 import os
 import re
+import runpy
+import subprocess
+import sys
 from typing import Dict, List, Set
 
 import pytest
@@ -109,6 +112,13 @@ def test_generated_parts_have_their_markers(marker: str) -> None:
 def test_ci_scripts_can_be_run() -> None:
     for name in ("run", "step"):
         assert os.access(os.path.join(ROOT, ".ci", name), os.X_OK)
+
+
+def test_the_one_file_says_which_pythons_it_needs() -> None:
+    main = runpy.run_path(os.path.join(ROOT, ".ci", "zipapp.py"))["MAIN"]
+    older = f"import sys; sys.version_info = (3, 7, 9, 'final', 0); exec({main!r})"
+    ran = subprocess.run([sys.executable, "-c", older], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (1, "jpq: This is Python 3.7; jpq needs 3.8 or newer.\n")
 
 
 def test_tox_environments_and_classifiers_name_the_same_pythons() -> None:
