@@ -10,7 +10,7 @@ from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.endpoint import has_version, join
 from jpq.provider.wire_names import valid_name
 from jpq.provider.wire_request import applies, refuse_own_fields, request_headers
-from jpq.provider.wire_thread import prepared, stop_words, wanted_schema
+from jpq.provider.wire_thread import object_schema, prepared, stop_words, wanted_schema
 from jpq.wire.message import HttpRequest
 
 VERSION = "2023-06-01"  # of the API, which has had no other since
@@ -50,6 +50,8 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
         choice = _tool_choice(request)
         if choice:
             body["tool_choice"] = choice
+            if choice["type"] in ("any", "tool") and "thinking" not in request.options:
+                body.pop("thinking", None)  # the API refuses to force a call from who reasons
     system = _system(request.thread, hints)
     if system:
         body["system"] = system
@@ -151,7 +153,7 @@ def _tool(tool: ToolDefinition) -> Dict[str, Any]:
     encoded: Dict[str, Any] = {"name": tool.name}
     if tool.description.strip():
         encoded["description"] = tool.description
-    encoded["input_schema"] = {"type": "object", **tool.parameters}
+    encoded["input_schema"] = object_schema(tool.parameters)
     return encoded
 
 

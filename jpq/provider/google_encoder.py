@@ -10,7 +10,7 @@ from jpq.provider.base import ProviderRequest, ProviderRow, ToolDefinition
 from jpq.provider.google_contents import encode_contents, text_content
 from jpq.provider.google_schema import reduce_schema
 from jpq.provider.wire_request import CONTINUE, applies, refuse_own_fields, request_headers
-from jpq.provider.wire_thread import prepared, stop_words, wanted_schema
+from jpq.provider.wire_thread import object_schema, prepared, stop_words, wanted_schema
 from jpq.wire.message import HttpRequest
 
 _OWN_FIELDS = ("model", "contents", "stream", "tools", "toolConfig", "systemInstruction")
@@ -78,7 +78,7 @@ def _url(request: ProviderRequest, row: ProviderRow) -> str:
 
 def _tool(tool: ToolDefinition) -> Dict[str, Any]:
     declared: Dict[str, Any] = {"name": tool.name, "description": tool.description}
-    parameters = reduce_schema({"type": "object", **tool.parameters})
+    parameters = reduce_schema(object_schema(tool.parameters))
     if parameters.get("properties"):  # an object without any is refused by older models
         declared["parameters"] = parameters
     return declared

@@ -47,6 +47,8 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
     request = prepared(request, row)
     body: Dict[str, Any] = {"model": request.model, "messages": _messages(request, row)}
     body.update(_options(request.options, row))
+    if not request.tools:
+        body.pop("parallel_tool_calls", None)  # refused where there is nothing to call
     if request.tools:
         body["tools"] = [function_tool(tool) for tool in request.tools]
         if request.tool_choice and row.quirks.get("tool_choice", True):
@@ -73,6 +75,8 @@ def _options(options: Mapping[str, Any], row: ProviderRow) -> Iterator[Any]:
         if name == "reasoning_budget":
             raise missing_option(name, "chat", row)
         yield name, value
+    if len(reasoning) > 1:
+        del reasoning["effort"]  # one of the two is taken, and a budget says more
     if reasoning:
         given = options.get("reasoning")
         yield "reasoning", {**reasoning, **(given if isinstance(given, dict) else {})}

@@ -17,7 +17,7 @@ from jpq.provider.wire_request import (
     refuse_own_fields,
     request_headers,
 )
-from jpq.provider.wire_thread import prepared
+from jpq.provider.wire_thread import object_schema, prepared
 from jpq.wire.message import HttpRequest
 
 _OWN_FIELDS = (
@@ -108,7 +108,7 @@ def _tool(tool: ToolDefinition) -> Dict[str, Any]:
     encoded: Dict[str, Any] = {"type": "function", "name": tool.name}
     if tool.description.strip():
         encoded["description"] = tool.description
-    encoded["parameters"] = dict(tool.parameters) or {"type": "object", "properties": {}}
+    encoded["parameters"] = {"properties": {}, **object_schema(tool.parameters)}
     # Unless told not to, the API insists on schemas without optional parameters.
     encoded["strict"] = tool.strict
     return encoded

@@ -40,7 +40,7 @@ after it, and no code fence.
 
 {}"""
 # What servers say about a schema, or a field for one, that they do not take.
-_REFUSAL = re.compile(r"schema|format|structured|output_config|additionalProperties", re.I)
+_REFUSAL = re.compile(r"schema|format|mime|structured|output_config|additionalProperties", re.I)
 
 
 _ANY_URL = "http://any"  # how a model is told does not depend on where it is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import AbstractSet, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -35,6 +36,8 @@ _BLOCK_TYPES = {
     "openai-responses": "reasoning|message|compaction|mcp_.*|.*_call(_output)?",
     "anthropic": "(redacted_)?thinking|fallback|compaction|.*_tool_(use|result)",
 }
+# What no API takes at the top of a tool's parameters; ``wire_schema`` folds it in.
+FOLDED = frozenset(("$ref", "allOf", "anyOf", "oneOf", "enum", "const", "not"))
 _IMAGES = ("png", "jpeg", "gif", "webp")
 # Kinds of attachments that each API takes; the quirk ``attachments`` of a row says otherwise.
 # Sources are in docs/providers.md. Text goes to all of them.
@@ -188,7 +191,7 @@ def data_url(block: Union[ThreadImage, ThreadDocument]) -> str:
 
 def function_tool(tool: ToolDefinition) -> Dict[str, Any]:
     """``tool`` as chat completions and their imitators are told of it."""
-    parameters = {"type": "object", "properties": {}, **tool.parameters}
+    parameters = {"properties": {}, **object_schema(tool.parameters)}
     function: Dict[str, Any] = {
         "name": tool.name,
         "description": tool.description,
@@ -197,6 +200,16 @@ def function_tool(tool: ToolDefinition) -> Dict[str, Any]:
     if tool.strict:  # not known to every imitator, so never sent unless it was asked for
         function["strict"] = True
     return {"type": "function", "function": function}
+
+
+def object_schema(parameters: Mapping[str, Any]) -> Dict[str, Any]:
+    """``parameters`` as every API wants them: those of an object, with no choice at the top."""
+    schema = {"type": "object", **parameters}
+    if schema["type"] == "object" and FOLDED.isdisjoint(schema):
+        return schema
+    # Loaded late, as few tools need it.
+    folded: Dict[str, Any] = importlib.import_module("jpq.provider.wire_schema").folded(parameters)
+    return folded
 
 
 def stop_words(options: Mapping[str, Any]) -> List[str]:

@@ -191,6 +191,13 @@ def test_tool_choice(choice: Optional[str], parallel: Optional[bool], sent: Any)
     assert body.get("tool_choice") == sent
 
 
+def test_who_is_made_to_call_a_tool_does_not_reason() -> None:
+    asked = {"reasoning_effort": "high"}
+    for to in (row(), row(budget=True)):
+        assert "thinking" not in send(to=to, tools=(TOOL,), tool_choice="greet", options=asked).body
+        assert "thinking" in send(to=to, tools=(TOOL,), tool_choice="auto", options=asked).body
+
+
 def test_tools() -> None:
     bare = ToolDefinition("now", " ", {})
     assert send(tools=(TOOL, bare), system="x").body["tools"] == [

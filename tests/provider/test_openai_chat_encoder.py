@@ -345,3 +345,10 @@ def test_what_is_decoded_can_be_sent_again() -> None:
     assert ids == [m["tool_call_id"] for m in sent[2:]] == [c.id for c in response.tool_calls]
     arguments = [json.loads(call["function"]["arguments"]) for call in sent[1]["tool_calls"]]
     assert arguments == [c.arguments for c in calls]
+
+
+def test_nothing_is_said_about_parallel_calls_where_there_is_nothing_to_call() -> None:
+    options = {"parallel_tool_calls": False}
+    tool = ToolDefinition("greet", "", {})
+    assert "parallel_tool_calls" not in send(QUESTION, options=options).body
+    assert send(QUESTION, options=options, tools=(tool,)).body["parallel_tool_calls"] is False

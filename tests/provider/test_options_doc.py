@@ -102,13 +102,17 @@ def test_a_named_tool_alone_is_offered_where_there_is_no_choice() -> None:
     assert "tools" in body("ollama", "look") and "tools" not in body("ollama", "none")
 
 
-def test_servers_with_a_reasoning_object_are_told_effort_and_budget_in_it() -> None:
+def test_servers_with_a_reasoning_object_are_told_effort_or_budget_in_it() -> None:
     row = ProviderRow("o", "openai-chat", "https://o.test/v1", quirks={"reasoning_object": True})
     options = {"reasoning_effort": "high", "reasoning_budget": 9, "reasoning": {"exclude": True}}
     request = ProviderRequest("m", THREAD, options=options)
     sent = load_api("openai-chat").encode(request, row, None).body
-    assert sent["reasoning"] == {"effort": "high", "max_tokens": 9, "exclude": True}
+    assert sent["reasoning"] == {"max_tokens": 9, "exclude": True}  # it takes one of the two
     assert "reasoning_effort" not in sent
+    del options["reasoning_budget"]
+    request = ProviderRequest("m", THREAD, options=options)
+    sent = load_api("openai-chat").encode(request, row, None).body
+    assert sent["reasoning"] == {"effort": "high", "exclude": True}
 
 
 def test_a_schema_for_anthropic_keeps_what_else_is_in_output_config() -> None:

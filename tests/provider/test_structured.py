@@ -122,8 +122,15 @@ def refusal(message: str, kind: ErrorKind = ErrorKind.INVALID_REQUEST) -> Stream
     return StreamError(kind, message)
 
 
-def test_an_api_that_refuses_the_schema_is_told_in_words_from_then_on() -> None:
-    recorder = Recorder(refusal("response_format json_schema is not supported"))
+@pytest.mark.parametrize(
+    "words",
+    [
+        "response_format json_schema is not supported",
+        "Function calling with a response mime type: 'application/json' is unsupported",
+    ],
+)
+def test_an_api_that_refuses_the_schema_is_told_in_words_from_then_on(words: str) -> None:
+    recorder = Recorder(refusal(words))
     provider = StructuredOutput(recorder, SCHEMA, NATIVE)
     assert list(provider.exchange(REQUEST).events()) == [Finished(STOP)]
     assert list(provider.exchange(REQUEST).events()) == [Finished(STOP)]

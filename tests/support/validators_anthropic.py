@@ -152,7 +152,9 @@ def _check_tools(body: Mapping[str, Any]) -> None:
     assert len(set(names)) == len(names)
     for tool in tools:
         assert _NAME.fullmatch(tool["name"])
-        assert tool["input_schema"]["type"] == "object"
+        schema = tool["input_schema"]
+        assert schema["type"] == "object"
+        assert not {"oneOf", "allOf", "anyOf"} & set(schema), "a choice at the top"
     if any(block["type"] == "tool_use" for block in _blocks(body["messages"])):
         assert tools, "calls without tools"
     choice = body.get("tool_choice")
@@ -170,6 +172,8 @@ def _check_thinking(body: Mapping[str, Any]) -> None:
     else:
         assert "budget_tokens" not in thinking
     assert thinking["type"] in ("enabled", "disabled", "adaptive")
+    forced = body.get("tool_choice", {}).get("type") in ("any", "tool")
+    assert not forced or thinking["type"] == "disabled", "a call cannot be forced from reasoning"
     assert body.get("output_config", {}).get("effort", "low") in _EFFORTS
 
 

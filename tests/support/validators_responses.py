@@ -134,6 +134,8 @@ def _check_tools(body: Mapping[str, Any]) -> None:
     for tool in tools:
         assert tool["type"] == "function" and _NAME.fullmatch(tool["name"])
         assert tool["parameters"]["type"] == "object"
+        assert isinstance(tool["parameters"]["properties"], dict)
+        assert not {"oneOf", "anyOf", "allOf", "enum", "not"} & set(tool["parameters"])
         if tool["strict"]:  # what the API insists on then
             assert tool["parameters"]["additionalProperties"] is False
             assert set(tool["parameters"]["required"]) == set(tool["parameters"]["properties"])
