@@ -50,7 +50,7 @@ def gather_attachments(
     StreamError for a URL's server.
     """
     if sources.count(STDIN) > 1:
-        raise UsageError("stdin can be attached once only.", hint="Give -a - one time.")
+        raise UsageError("stdin can be attached only once.", hint="Give -a - one time.")
     attachments: List[Attachment] = []
     left = MAX_BYTES
     for source in sources:

@@ -65,7 +65,7 @@ def _chosen(environ: Mapping[str, str]) -> Tuple[_Way, str]:
     names = ", ".join(way.program for way in _WAYS)
     raise BadInputError(
         "There is no program here that reads the clipboard.",
-        hint=f"Install one that suits your screen ({names}), or paste into a pipe: -a -",
+        hint=f"Install one for your display ({names}), or paste into a pipe: -a -",
     )
 
 

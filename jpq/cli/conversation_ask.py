@@ -40,7 +40,7 @@ class Asker:
     ) -> None:
         if config["model"] is None:
             raise ConfigError(
-                "No model is configured that could sum up.",
+                "No model is configured to write the summary.",
                 hint="Choose one with -m PROVIDER/MODEL.",
             )
         self._config = config

@@ -43,7 +43,7 @@ def grep(args: argparse.Namespace, env: Environment, library: Library) -> int:
         )
     except re.error as error:
         raise UsageError(
-            f"The pattern is no regular expression: {error}.", hint="-F takes it as plain text."
+            f"The pattern is not a regular expression: {error}.", hint="-F takes it as plain text."
         ) from error
     ids = [library.resolve(text) for text in args.ids] or list(reversed(library.ids()))
     needle = _needle(args)

@@ -43,7 +43,7 @@ def ls(args: argparse.Namespace, env: Environment, library: Library) -> int:
     elif rows:
         env.out(_drawn(rows, args.long, env) if is_terminal(env) else _table(rows, args.long))
     elif everything:
-        env.tell("No saved conversation is like that.")
+        env.tell("No saved conversation matches.")
     else:
         env.tell("There are no saved conversations yet.")
     for row in rows:

@@ -31,7 +31,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     keep = actions.add_parser("set", help="keep a key; it is asked for, or read from a pipe")
     keep.add_argument("name", metavar="NAME", help="the provider's name, such as openai")
     keep.add_argument("value", nargs="*", help=argparse.SUPPRESS)  # taken only to be refused
-    listing = actions.add_parser("ls", help="which keys there are, and where each comes from")
+    listing = actions.add_parser("ls", help="list the keys, and where each comes from")
     listing.add_argument("--format", choices=("text", "json"), default="text")
     remove = actions.add_parser("rm", help="forget a key")
     remove.add_argument("name", metavar="NAME")

@@ -94,7 +94,7 @@ class OutputFile:
 
     def _failed(self, error: Exception) -> WriteError:
         reason = getattr(error, "strerror", None) or error
-        return WriteError(f"The file of --output cannot be written: {reason}.", where=self._path)
+        return WriteError(f"The --output file cannot be written: {reason}.", where=self._path)
 
 
 def into_file(

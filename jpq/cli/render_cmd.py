@@ -100,7 +100,7 @@ def _copy(source: BinaryIO, formatter: Formatter, env: Environment) -> None:
         try:
             data = source.read1(_READ_SIZE)  # type: ignore[attr-defined]
         except OSError as error:
-            raise BadInputError(f"Cannot read on: {error.strerror}.") from error
+            raise BadInputError(f"Cannot read further: {error.strerror}.") from error
         env.out_styled(formatter.feed(decoder.decode(data, final=not data)))
         if not data:
             return

@@ -27,7 +27,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
         description="Questions that are kept for later; jpq --template NAME asks one.",
     )
     actions = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
-    listing = actions.add_parser("ls", help="which there are, and their parameters")
+    listing = actions.add_parser("ls", help="list them, with their parameters")
     listing.add_argument("--format", choices=("text", "json"), default="text")
     show = actions.add_parser("show", help="print one as it is written")
     edit = actions.add_parser("edit", help="change one in your editor, or begin a new one")

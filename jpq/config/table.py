@@ -83,7 +83,8 @@ ROWS: Tuple[Row, ...] = (
         help="How long the embedded model stays loaded after its last answer."),
     # Keys
     Row("keys.store", STRING, "file", choices=("file", "keyring"),
-        help="Where `jpq keys set` keeps keys: a file of yours alone, or the system's keyring."),
+        help="Where `jpq keys set` keeps keys: a file that only you can read, or "
+             "the system's keyring."),
     # Prices
     Row("prices.*.input", NUMBER, None, unit="USD", bound=NOT_NEGATIVE,
         help="A million input tokens. NAME is `PROVIDER/MODEL`, or `PROVIDER/*` for all of them."),
@@ -130,12 +131,12 @@ ROWS: Tuple[Row, ...] = (
         help="How long a conversation a model can take, where its provider does not tell it. NAME "
              "is `PROVIDER/MODEL`, or `PROVIDER/*` for all of them."),
     Row("conversation.title", STRING, "first-line", choices=("first-line", "model", "off"),
-        help="What a new conversation is called: how its question begins, what the model makes "
-             "of it, or nothing."),
+        help="The title of a new conversation: the beginning of its question, one that a model "
+             "writes, or none."),
     Row("conversation.title_model", STRING, None,
         help="Which model makes titles; unset: the one that answered."),
     Row("conversation.title_wait_s", NUMBER, 5.0, unit="s", bound=POSITIVE,
-        help="How long jpq stays for the model's title, once the answer was shown."),
+        help="How long jpq waits for the model's title, once the answer has been shown."),
     # Tools
     Row("tools.workers", INTEGER, 8, bound=POSITIVE,
         help="How many tools run at the same time."),
@@ -210,7 +211,7 @@ ROWS: Tuple[Row, ...] = (
     Row("mcp.*.enabled", BOOLEAN, True,
         help="Whether to start it at all."),
     Row("mcp.*.env", STRING_TABLE, None,
-        help="More environment variables for it; of yours it sees the harmless ones only."),
+        help="More environment variables for it; of yours it sees only the harmless ones."),
     Row("mcp.*.pass_env", STRINGS, None,
         help="Names of your environment variables that it may see, too."),
     Row("mcp.*.cwd", STRING, ".",
@@ -220,7 +221,7 @@ ROWS: Tuple[Row, ...] = (
     Row("mcp.*.ca_bundle", STRING, None,
         help="PEM file of the certificate authorities to trust."),
     Row("mcp.*.client_id", STRING, None,
-        help="The client that jpq is to the authorization server; unset: it registers itself."),
+        help="The client ID of jpq at the authorization server; unset: it registers itself."),
     Row("mcp.*.client_secret_env", STRING, None,
         help="The environment variable with that client's secret."),
     Row("mcp.*.startup_timeout_s", NUMBER, 20.0, unit="s", bound=POSITIVE,
@@ -241,7 +242,7 @@ ROWS: Tuple[Row, ...] = (
     Row("style.color", STRING, "auto", choices=("auto", "always", "never"), option="--color",
         help="Whether to use colour."),
     Row("style.background", STRING, "auto", choices=("auto", "dark", "light"),
-        help="The ground of the terminal, which the colours must suit; `auto` believes COLORFGBG."),
+        help="What the terminal's background is; colours suit it. `auto` goes by COLORFGBG."),
     Row("style.link", STRING, "auto", choices=("auto", "osc8", "full"),
         help="Links of an answer: to click on where the terminal can, or with their address."),
     Row("style.typewriter_ms", NUMBER, 0.0, unit="ms", bound=NOT_NEGATIVE,

@@ -68,6 +68,6 @@ class McpSessionLost(McpError):
 
 
 class McpUnauthorized(McpError):
-    """The server wants to know who asks, and we cannot say it."""
+    """The server requires a login, and we cannot say it."""
 
     exit_code = ExitCode.DENIED

@@ -111,12 +111,12 @@ class OAuth(Authorizer):
     def _log_in(self, asked: Dict[str, str]) -> None:
         if self._visitor is None:
             raise McpUnauthorized(
-                "The server wants to know who asks.",
+                "The server requires a login.",
                 hint="Log in once: jpq mcp login NAME",
             )
         self._logins += 1
         if self._logins > _MAX_LOGINS:
-            raise McpUnauthorized(f"The server is not content after {_MAX_LOGINS} logins.")
+            raise McpUnauthorized(f"The server still refuses access after {_MAX_LOGINS} logins.")
         authority = find_authority(self._url, asked, self._fetcher)
         if authority.proven and "S256" not in authority.offers("code_challenge_methods_supported"):
             raise McpUnauthorized(
@@ -273,12 +273,12 @@ class OAuth(Authorizer):
 def _check_answer(answer: Dict[str, str], state: str, authority: Authority) -> None:
     """Raises McpUnauthorized unless the answer is to our question and of the one we asked."""
     if not secrets.compare_digest(answer.get("state", "").encode(), state.encode()):
-        raise McpUnauthorized("The answer of the login belongs to another login.")
+        raise McpUnauthorized("The reply to the login belongs to another login.")
     issuer = answer.get("iss")
     if issuer is None and authority.metadata.get("authorization_response_iss_parameter_supported"):
-        raise McpUnauthorized("The answer of the login does not say who it is from.")
+        raise McpUnauthorized("The reply to the login does not say who it is from.")
     if issuer is not None and issuer != authority.issuer:
-        raise McpUnauthorized(f"The answer of the login is from {issuer}.")
+        raise McpUnauthorized(f"The reply to the login is from {issuer}.")
     if "code" not in answer:
         said = answer.get("error_description") or answer.get("error") or "no code"
         raise McpUnauthorized(f"The login was refused: {said}.")

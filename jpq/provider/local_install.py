@@ -98,7 +98,7 @@ def _unpack(source: str, target: str, row: Weights, progress: Progress) -> str:
                 return _copy(packed, out, row, progress)
         except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError) as error:
             raise BadInputError(
-                f"There is no sound {row.file} in it.", where=source, hint=_by_hand(row)
+                f"There is no intact {row.file} in it.", where=source, hint=_by_hand(row)
             ) from error
 
 

@@ -125,7 +125,7 @@ class ResponsesDecoder(JsonDecoder):
         status = status if status in _ENDINGS else said
         if status == "failed":
             yield from self._items.end(whole=False, cut=False)
-            error = response.get("error") or "The response failed, and the provider says no more."
+            error = response.get("error") or "The response failed, and the provider gave no reason."
             raise from_error_object(error, where=self._where)
         if status in ("completed", "incomplete"):
             yield from self._items.settle(response.get("output"))

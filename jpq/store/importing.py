@@ -40,7 +40,7 @@ def incoming(path: str) -> Iterator[Incoming]:
         raise BadInputError(f"It cannot be read: {error.strerror or error}.", where=path) from error
     if not is_bundle(data):
         raise BadInputError(
-            "This is nothing that jpq, llm or jp saved.",
+            "Neither jpq, llm nor jp saved this.",
             where=path,
             hint="It takes what jpq conversation export wrote, llm's logs.db, or folders.",
         )

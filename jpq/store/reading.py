@@ -87,8 +87,8 @@ def read_contents(folder: str, clock: Callable[[], float] = time.time) -> Conten
     notices: List[str] = []
     if is_newer(schema):
         notices.append(
-            f"The conversation is by a newer jpq (schema {schema}); what this one does not "
-            "know is kept and passed over."
+            f"The conversation was written by a newer jpq (schema {schema}); what this one does "
+            "not know is kept and passed over."
         )
     if unread:
         lines = "1 line" if unread == 1 else f"{unread} lines"

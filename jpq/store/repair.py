@@ -62,7 +62,7 @@ def plan_repair(folder: str) -> List[FileRepair]:
     metadata = parse_json_line(files[METADATA])
     if isinstance(metadata, dict) and is_newer(metadata.get("schema")):
         raise BadInputError(
-            "The conversation is by a newer jpq, and only that can repair it.",
+            "The conversation was written by a newer jpq, and only that can repair it.",
             where=folder,
             hint="It can still be read and gone on with.",
         )

@@ -42,7 +42,7 @@ def test_searching_and_sorting(shell: Shell) -> None:
     assert ids(shell, "--sort", "size")[0] == red
     assert ids(shell, "--sort", "turns", "--limit", "1") == [red]
     assert ids(shell, "--sort", "created", "--limit", "0") == []
-    assert "is like that" in shell("ls", "no such").err
+    assert "conversation matches" in shell("ls", "no such").err
 
 
 def test_the_long_list_has_sizes(shell: Shell) -> None:

@@ -97,7 +97,7 @@ def save(place: Place, words: str) -> Done:
     format = _FORMATS.get(os.path.splitext(path)[1].lower())
     if format is None:
         raise UsageError(
-            "That is no kind of file that a conversation is written to.",
+            "A conversation cannot be written to a file of that kind.",
             where=words,
             hint="Names end with .md, .txt, .json, .jsonl or .html.",
         )
