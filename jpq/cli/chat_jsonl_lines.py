@@ -79,7 +79,7 @@ def parse_line(data: bytes) -> Line:
     """What ``data`` says. Raises BadLine."""
     try:
         value = strict_json.parse(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadLine(f"The line is not JSON: {error}.") from error
     if not isinstance(value, dict):
         raise BadLine("The line is not a JSON object.")

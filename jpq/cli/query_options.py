@@ -36,7 +36,7 @@ def _plain_value(text: str) -> Any:
     """The JSON value that ``text`` is, else the text itself."""
     try:
         return strict_json.parse(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return text
 
 

@@ -57,7 +57,7 @@ class KeyringStore(KeyStore):
     def _noted(self) -> List[str]:
         try:
             names = json.loads(read_text(self._notes) or "[]")
-        except ValueError:
+        except (ValueError, RecursionError):
             names = []  # damaged: the keys are where they were
         return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 

@@ -67,7 +67,7 @@ class KeyStore:
             return {}
         try:
             keys = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             keys = None
         if isinstance(keys, dict) and all(isinstance(value, str) for value in keys.values()):
             return keys

@@ -37,7 +37,7 @@ class TrustStore:
         text = read_text(self._path)
         try:
             answers = json.loads(text) if text else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             answers = {}  # damaged: asking again is safe
         if not isinstance(answers, dict):
             return {}

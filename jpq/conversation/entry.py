@@ -27,7 +27,7 @@ from jpq.conversation.event import (
     TurnEnd,
     Unknown,
 )
-from jpq.events import strict_json
+from jpq.events import json_depth, strict_json
 
 _Fields = Dict[str, Any]
 # Made once: json.dumps makes one at every call that asks for another form than its own,
@@ -56,8 +56,9 @@ def parse_json_line(line: bytes) -> Any:
     """The JSON value of ``line``, or None when there is none: torn, foreign, all NUL bytes."""
     text = without_padding(line).decode("utf-8", "replace")
     try:
+        json_depth.refuse_deep(text, json_depth.DEEPEST_KEPT)
         value, end = _DECODER.raw_decode(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return value if end == len(text) else None
 

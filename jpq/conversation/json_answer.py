@@ -25,5 +25,3 @@ def parse_answer(text: str) -> Tuple[Optional[Tuple[Any]], str]:
         return (strict_json.parse(unfenced(text)),), ""
     except ValueError as error:
         return None, f"it is not JSON: {error}"
-    except RecursionError:
-        return None, "it is not JSON: it is nested too deep"

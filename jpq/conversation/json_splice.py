@@ -7,6 +7,7 @@ import re
 from typing import Any, List, Optional, Tuple
 
 from jpq.conversation.entry import to_json_bytes
+from jpq.events import json_depth
 
 _DECODER = json.JSONDecoder()
 _SPACE = r"[ \t\r\n]*"  # compiled when it is first used
@@ -36,6 +37,7 @@ def _value_spans(text: str, name: str) -> Optional[List[_Span]]:
     """Where the values of ``name`` are in the object ``text``; None when it is none."""
     spans: List[_Span] = []
     try:
+        json_depth.refuse_deep(text, json_depth.DEEPEST_KEPT)
         at = _after(text, _skip(text, 0), "{")
         at = _skip(text, at)
         while text[at] != "}":
@@ -47,7 +49,7 @@ def _value_spans(text: str, name: str) -> Optional[List[_Span]]:
             at = _skip(text, at)
             if text[at] != "}":
                 at = _skip(text, _after(text, at, ","))
-    except (ValueError, IndexError, RecursionError):
+    except (ValueError, IndexError):
         return None
     return spans
 
@@ -70,6 +72,7 @@ def object_lines(text: str, at: int) -> List[str]:
     Raises ValueError or IndexError where it is no whole array.
     """
     elements: List[str] = []
+    json_depth.refuse_deep(text, json_depth.DEEPEST_KEPT)
     at = _skip(text, _after(text, at, "["))
     while text[at] != "]":
         end = _DECODER.raw_decode(text, at)[1]

@@ -5,9 +5,10 @@ Loaded for ``--schema`` only.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, Dict, List, Mapping, Tuple
+
+from jpq.events import json_depth
 
 TYPES: Mapping[str, str] = {
     "str": "string",
@@ -39,12 +40,10 @@ def parse_schema(text: str) -> Dict[str, Any]:
     if not text.lstrip().startswith("{"):
         return _short_form(text)
     try:
-        schema = json.loads(text)
+        schema = json_depth.loads(text)
     except ValueError as error:
         line = getattr(error, "lineno", 1)
         raise SchemaTextError(f"it is not valid JSON: {error}", line) from error
-    except RecursionError as error:
-        raise SchemaTextError("it is nested too deep", 1) from error
     assert isinstance(schema, dict)
     return schema
 

@@ -10,9 +10,12 @@ import json
 import math
 from typing import Any, Mapping
 
+from jpq.events.json_depth import refuse_deep
+
 
 def parse(text: str) -> Any:
-    """The JSON value of ``text``. Raises ValueError, or RecursionError if it is nested too deep."""
+    """The JSON value of ``text``. Raises ValueError, also for what is nested too deeply."""
+    refuse_deep(text)
     return _DECODER.decode(text)
 
 

@@ -230,7 +230,7 @@ def parse_tool_call(id: str, name: str, text: str) -> ToolCallRequest:
         return ToolCallRequest(id, name, {})
     try:
         arguments = strict_json.parse(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         arguments = None
     if not isinstance(arguments, dict):
         return ToolCallRequest(id, name, {"raw": text}, raw=text)

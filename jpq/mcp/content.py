@@ -7,6 +7,7 @@ import binascii
 import json
 from typing import Any, Callable, Iterable, Iterator, Optional, Tuple
 
+from jpq.events import json_depth
 from jpq.mcp.protocol import Json, table, text_of
 
 # One part of a result or message in words.
@@ -92,8 +93,8 @@ def _items(value: Any) -> Iterable[Any]:
 
 def _is_json_of(text: str, value: Any) -> bool:
     try:
-        return bool(json.loads(text) == value)
-    except (ValueError, RecursionError):
+        return bool(json_depth.loads(text) == value)
+    except ValueError:
         return False
 
 

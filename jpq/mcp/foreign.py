@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, Dict, List, Mapping, Tuple
 
 from jpq.errors import BadInputError
+from jpq.events import json_depth
 from jpq.named import NamedTuple
 
 # Where other clients put their servers, and what they call a server's address.
@@ -27,8 +27,8 @@ class Foreign(NamedTuple):
 def read_foreign(text: str, where: str) -> Foreign:
     """The servers in another client's file. Raises BadInputError, which names ``where``."""
     try:
-        value = json.loads(_plain_json(text))
-    except (ValueError, RecursionError) as error:
+        value = json_depth.loads(_plain_json(text))
+    except ValueError as error:
         raise BadInputError(f"This is not JSON: {error}.", where=where) from error
     found = next((value[key] for key in _TABLES if key in value), None) if _table(value) else None
     if not isinstance(found, dict):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from typing import Any, Mapping, Optional
 
 from jpq.errors import StreamError
+from jpq.events import json_depth
 from jpq.mcp.http_failure import from_transport
 from jpq.mcp.protocol import Json
 from jpq.named import NamedTuple
@@ -30,8 +30,8 @@ class Reply(NamedTuple):
         if self.status not in (200, 201):
             return None
         try:
-            value: Any = json.loads(self.body)
-        except (ValueError, RecursionError):
+            value: Any = json_depth.loads(self.body)
+        except ValueError:
             return None
         return value if isinstance(value, dict) else None
 

@@ -14,6 +14,7 @@ from typing import Any, Dict, Optional, Sequence
 
 from jpq.config.files import read_text, write_private
 from jpq.errors import JpqError
+from jpq.events import json_depth
 
 _KEPT_S = 7 * 24 * 3600.0
 
@@ -52,7 +53,7 @@ class EraMemory:
 
     def _load(self) -> Dict[str, Any]:
         try:
-            known = json.loads((self._path and read_text(self._path)) or "{}")
+            known = json_depth.loads((self._path and read_text(self._path)) or "{}")
         except (ValueError, JpqError):
             return {}
         return known if isinstance(known, dict) else {}

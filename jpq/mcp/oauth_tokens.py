@@ -9,6 +9,7 @@ from typing import Any, ContextManager, Dict, List, Optional
 
 from jpq.config.file_lock import only_writer
 from jpq.config.files import read_text, write_private
+from jpq.events import json_depth
 from jpq.mcp.protocol import Json
 from jpq.named import NamedTuple
 
@@ -72,7 +73,7 @@ class TokenStore:
         if self.path is None:
             return dict(self._kept)
         try:
-            kept = json.loads(read_text(self.path) or "{}")
+            kept = json_depth.loads(read_text(self.path) or "{}")
         except ValueError:
             kept = None
         return kept if isinstance(kept, dict) else {}  # a new login replaces a damaged file

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import http.client
-import json
 import textwrap
 from typing import Any, Iterable, List, Mapping, Sequence, Tuple
 
 from jpq.config.paths import Paths, find_paths
+from jpq.events import json_depth
 from jpq.named import NamedTuple
 from jpq.provider.base import ProviderRow
 from jpq.provider.local_engine import engine_obstacle
@@ -173,7 +173,7 @@ def _get(endpoint: Endpoint) -> Any:
     try:
         connection.request("GET", endpoint.path)
         response = connection.getresponse()
-        return json.loads(response.read(MAX_REPLY)) if response.status == 200 else None
+        return json_depth.loads(response.read(MAX_REPLY)) if response.status == 200 else None
     except (OSError, http.client.HTTPException, ValueError):
         return None  # nobody there, or somebody else
     finally:

@@ -10,6 +10,7 @@ import time
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
 
 from jpq.errors import ErrorKind, StreamError
+from jpq.events import json_depth
 
 _LONGEST_WORDS = 300  # characters of the provider's own words that are shown
 _DEEPEST = 4  # errors wrapped in errors, as gateways send them
@@ -82,8 +83,8 @@ def from_status(
     if is_html(text):
         return _from_web_page(status, text, place, wait)
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = json_depth.loads(text)
+    except ValueError:
         value = text
     return _from_value(value, status, place, wait)
 
@@ -218,8 +219,8 @@ def _words(value: Any, depth: int = 0) -> str:
 
 def _upstream_words(text: str, depth: int) -> str:
     try:
-        return _words(json.loads(text), depth + 1) or text
-    except (ValueError, RecursionError):
+        return _words(json_depth.loads(text), depth + 1) or text
+    except ValueError:
         return text
 
 

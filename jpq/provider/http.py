@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 from typing import Any, Iterator, Optional, Protocol
 
 from jpq.config.secrets import Secrets, says_secret
 from jpq.errors import ErrorKind, StreamError
+from jpq.events import json_depth
 from jpq.events.parts import KeepAlive, StreamEvent
 from jpq.provider import ndjson
 from jpq.provider.base import Decoder, Progress, ProviderRequest, ProviderRow
@@ -166,8 +166,8 @@ class HttpExchange:
     def _whole(self, chunks: Iterator[bytes]) -> Iterator[StreamEvent]:
         text = b"".join(chunks).decode("utf-8-sig", "replace").strip()
         try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            value = json_depth.loads(text)
+        except ValueError as error:
             raise self._not_json(text) from error
         if isinstance(value, list) and len(value) == 1:
             value = value[0]  # Google wraps its errors in a list

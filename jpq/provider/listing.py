@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterator, List, Mapping, Optional, Tuple
 
 from jpq.conversation.thread import Thread
 from jpq.errors import ConfigError, ErrorKind, StreamError
+from jpq.events import json_depth
 from jpq.named import NamedTuple
 from jpq.provider.anthropic_encoder import VERSION
 from jpq.provider.base import ProviderRequest, ProviderRow
@@ -158,8 +159,8 @@ def _fetched(
         raise from_status(response.status, response.headers, body, where)
     text = body.decode("utf-8-sig", "replace").strip()
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return json_depth.loads(text)
+    except ValueError as error:
         raise _no_list(where, html_summary(text)) from error
 
 

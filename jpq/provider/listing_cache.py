@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from jpq.config.files import read_text, write_private
 from jpq.errors import ConfigError
+from jpq.events import json_depth
 from jpq.named import NamedTuple
 from jpq.provider.base import ProviderRow
 
@@ -51,12 +52,12 @@ def keep(cache: str, row: ProviderRow, models: Sequence[RemoteModel], fetched_at
 def kept(cache: str, row: ProviderRow) -> Optional[KeptList]:
     """The list that was kept last, or None."""
     try:
-        value = json.loads(read_text(_path(cache, row)) or "null")
+        value = json_depth.loads(read_text(_path(cache, row)) or "null")
         if value["base_url"] != row.base_url:
             return None
         models = tuple(_model(each) for each in value["models"])
         return KeptList(models, float(value["fetched_at"]))
-    except (ConfigError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ConfigError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 

@@ -17,6 +17,7 @@ import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from jpq.errors import ErrorKind, StreamError
+from jpq.events import json_depth
 from jpq.named import NamedTuple
 from jpq.provider.local_state import ServerFolder, ServerState, server_folders
 
@@ -249,7 +250,7 @@ def _ask(state: ServerState, want: str, **more: float) -> Tuple[socket.socket, D
         request = json.dumps({"key": state.key, "want": want, **more})
         connection.sendall(request.encode() + b"\n")
         with connection.makefile("rb") as lines:
-            answer = json.loads(lines.readline(4096))
+            answer = json_depth.loads(lines.readline(4096))
         if not isinstance(answer, dict):
             raise ValueError("not an answer")
     except BaseException:

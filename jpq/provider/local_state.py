@@ -8,6 +8,7 @@ from typing import BinaryIO, List, Optional
 
 from jpq.config.file_lock import FileLock
 from jpq.config.paths import make_folder
+from jpq.events import json_depth
 from jpq.named import NamedTuple
 
 
@@ -68,7 +69,7 @@ class ServerFolder:
         """The state file; None when it is missing or damaged."""
         try:
             with open(self._state_path, encoding="utf-8") as file:
-                fields = json.load(file)
+                fields = json_depth.loads(file.read())
             state = ServerState(**fields)
         except (OSError, ValueError, TypeError):
             return None

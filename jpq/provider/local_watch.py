@@ -21,6 +21,8 @@ import socket
 import time
 from typing import Any, Callable, Dict, Optional, Set
 
+from jpq.events import json_depth
+
 CHECK_S = 1.0  # how often it looks whether it can still be found
 MAX_LINE = 4096
 IDLE, STOPPED, LOST = "idle", "stopped", "lost"
@@ -109,7 +111,7 @@ class Watch:
 
     def _answer(self, connection: socket.socket, line: bytes) -> Optional[str]:
         try:
-            request = json.loads(line)
+            request = json_depth.loads(line)
             key, want = str(request["key"]), str(request["want"])
             keep_alive_s = float(request.get("keep_alive_s", self._keep_alive_s))
         except (ValueError, KeyError, TypeError, AttributeError):

@@ -10,6 +10,7 @@ from typing import Any, List, Mapping, Optional, Pattern, Tuple
 from jpq.config.lookup import nearest_of
 from jpq.config.toml_text import parse as parse_toml
 from jpq.errors import ConfigError
+from jpq.events import json_depth
 from jpq.named import NamedTuple
 
 
@@ -91,8 +92,8 @@ def load_script(path: str) -> List[Reply]:
 
 def _parse_json(text: str, path: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return json_depth.loads(text)
+    except ValueError as error:
         line = getattr(error, "lineno", 1)
         raise ConfigError(
             f"The script is not valid JSON: {error}.", where=f"{path}:{line}"

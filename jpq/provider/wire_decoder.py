@@ -6,6 +6,7 @@ import abc
 import json
 from typing import Any, Dict, Iterator, Mapping
 
+from jpq.events import json_depth
 from jpq.events.parts import KeepAlive, StreamEvent
 from jpq.provider.failure import from_error_object
 from jpq.provider.wire_reply import not_json
@@ -37,8 +38,9 @@ class JsonDecoder(abc.ABC):
             raise not_json(self._malformed, self._where)
         text = message.data.strip(_SPACE)
         try:
+            json_depth.refuse_deep(text)
             value, end = _DECODER.raw_decode(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             return self._no_json(message)
         if end < len(text):
             return self._no_json(message)

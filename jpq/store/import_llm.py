@@ -8,7 +8,6 @@ as soon as it is gone on with.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 from urllib.parse import quote
@@ -25,6 +24,7 @@ from jpq.conversation.event import (
 )
 from jpq.conversation.identity import foreign_timestamp
 from jpq.errors import BadInputError
+from jpq.events import json_depth
 from jpq.store.bundle import Incoming
 from jpq.store.import_llm_messages import TABLES, MessageStore
 
@@ -159,7 +159,7 @@ def _result(row: _Row) -> Tuple[str, str, bool]:
 
 def _arguments(row: _Row) -> Dict[str, Any]:
     try:
-        value = json.loads(row.get("arguments") or "{}")
+        value = json_depth.loads(row.get("arguments") or "{}")
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

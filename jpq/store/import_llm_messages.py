@@ -7,7 +7,6 @@ and names the last message that went in and the last one that came out.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from jpq.conversation.attachment import as_metadata, recognised
@@ -23,6 +22,7 @@ from jpq.conversation.event import (
     TurnEnd,
 )
 from jpq.conversation.identity import foreign_timestamp
+from jpq.events import json_depth
 from jpq.store.bundle import Incoming
 
 TABLES = frozenset({"messages", "parts", "threads", "turns"})
@@ -186,7 +186,7 @@ def _is_count(value: Any) -> bool:
 
 def _object(text: Optional[str]) -> Dict[str, Any]:
     try:
-        value = json.loads(text or "{}")
+        value = json_depth.loads(text or "{}")
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from typing import Any, Mapping, Optional
 
+from jpq.events import json_depth
 from jpq.interrupt.cancel import CancelToken
 from jpq.named import NamedTuple
 from jpq.provider.failure import html_summary
@@ -144,8 +144,8 @@ def _json_of(reply: WebReply) -> Any:
     if _is_web_page(reply):
         return _NOT_JSON
     try:
-        return json.loads(reply.body.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
+        return json_depth.loads(reply.body.decode("utf-8-sig"))
+    except ValueError:
         return _NOT_JSON
 
 

@@ -17,6 +17,7 @@ import secrets
 import threading
 from typing import Any, Callable, Dict, List, Optional
 
+from jpq.events import json_depth
 from jpq.tools.definition import Question, QuestionFailed
 from jpq.tools.run_folder import FolderOfRun
 
@@ -86,7 +87,7 @@ class InquiryServer:
     def _serve(self, client: Any) -> None:
         with client, contextlib.suppress(OSError, EOFError):
             try:
-                message = json.loads(client.recv_bytes(_MESSAGE_LIMIT))
+                message = json_depth.loads(client.recv_bytes(_MESSAGE_LIMIT))
                 call = self._calls[message["call"]]
                 reply: Dict[str, Any] = {"answer": self._ask(call, _question(message))}
             except QuestionFailed as failure:
@@ -103,7 +104,7 @@ def put_question(address: str, question: Question) -> str:
     try:
         with connection.Client(path, authkey=secret) as server:
             server.send_bytes(json.dumps(message).encode())
-            reply = json.loads(server.recv_bytes(_MESSAGE_LIMIT))
+            reply = json_depth.loads(server.recv_bytes(_MESSAGE_LIMIT))
     except (OSError, EOFError, ValueError, multiprocessing.AuthenticationError) as error:
         raise QuestionFailed("jpq no longer waits for this tool") from error
     if "failed" in reply:

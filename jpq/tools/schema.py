@@ -77,7 +77,7 @@ def parse_arguments(text: str) -> Tuple[Optional[Dict[str, Any]], str]:
     """The JSON object in ``text`` and "", or None and what is wrong with it."""
     try:
         value = strict_json.parse(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return None, f"it is not JSON: {error}"
     if not isinstance(value, dict):
         return None, "it is not a JSON object"

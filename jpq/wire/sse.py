@@ -25,6 +25,7 @@ from typing import Any, Iterable, Iterator, List, Match, Optional, Tuple
 
 import sseclient
 
+from jpq.events import json_depth
 from jpq.wire.message import Message
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -122,8 +123,9 @@ def _as_event(found: Match[bytes]) -> bytes:
     """Bare JSON as an ``error`` event if it is an error, else as it came."""
     text = found.group().decode()
     try:
+        json_depth.refuse_deep(text)
         value, _ = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return found.group()
     if not _is_error(value):
         return found.group()

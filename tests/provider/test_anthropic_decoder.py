@@ -399,10 +399,10 @@ def test_the_pieces_it_arrives_in_make_no_difference(values: List[Any], size: in
     assert str(cut_up.error) == str(whole.error)
 
 
-def test_deep_nesting_is_refused_or_dropped() -> None:
+def test_deep_nesting_is_refused_or_kept_raw() -> None:
     assert read(start(), "[" * 100_000, say(0, "b")).error is not None
     nested: Any = "x"
-    for _ in range(500):
+    for _ in range(150):
         nested = [nested]
     odd = block(0, "odd", value=nested)
     call = block(1, "tool_use", id="t", name="f")
@@ -410,3 +410,5 @@ def test_deep_nesting_is_refused_or_dropped() -> None:
     decoded = read(start(), odd, call, deep, end("tool_use"), STOP)
     assert decoded.is_complete
     assert decoded.response.tool_calls[0].raw is not None
+    deeper = block(0, "odd", value=json.loads("[" * 500 + "]" * 500))
+    assert read(start(), deeper, say(0, "b")).error is not None

@@ -662,11 +662,13 @@ def test_the_pieces_it_arrives_in_make_no_difference(values: List[Any], size: in
     assert str(cut_up.error) == str(whole.error)
 
 
-def test_deep_nesting_is_refused_or_dropped() -> None:
+def test_deep_nesting_is_refused_and_what_is_less_deep_is_kept() -> None:
     deep = "[" * 100_000
     assert read(say("a"), deep, say("b")).error is not None
     nested: Any = "x"
-    for _ in range(500):
+    for _ in range(150):
         nested = [nested]
     detail = {"type": "odd", "value": nested}
     assert read(chunk({"reasoning_details": [detail]}), DONE).is_complete
+    detail["value"] = json.loads("[" * 500 + "]" * 500)
+    assert read(chunk({"reasoning_details": [detail]}), say("b")).error is not None

@@ -428,12 +428,14 @@ def test_items_of_other_kinds_are_kept_verbatim_in_their_place() -> None:
     assert decoded.response.stop_reason == "stop"
 
 
-def test_an_item_that_cannot_be_stored_is_dropped() -> None:
+def test_an_item_that_is_nested_too_deeply_is_refused() -> None:
     nested: Any = "x"
-    for _ in range(500):
+    for _ in range(150):
         nested = [nested]
     decoded = read(done(0, {"type": "odd", "value": nested}), completed())
     assert decoded.is_complete
+    deeper = {"type": "odd", "value": json.loads("[" * 500 + "]" * 500)}
+    assert read(done(0, deeper), text(0, "b")).error is not None
     assert read(text(0, "a"), "[" * 100_000, text(0, "b")).error is not None
 
 

@@ -103,7 +103,7 @@ def record_line(line: Line, id: Any, fields: Mapping[str, Any]) -> bytes:
 def _value(line: Line) -> Any:
     try:
         return strict_json.parse(line.data.decode("utf-8-sig").strip())
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
 
 

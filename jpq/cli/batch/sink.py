@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterator, Optional, Tuple
 from jpq.cli.batch.lines import Line, id_of
 from jpq.config.files import lock_now, sync_folder, unlock
 from jpq.errors import BadInputError, ExitCode, JpqError, WriteError
+from jpq.events import json_depth
 
 _BLOCK = 1 << 20
 _BEGINNING = b'{"line": '  # of each record
@@ -237,8 +238,8 @@ def _check_torn(data: bytes, path: str) -> None:
 def _record(data: bytes) -> Any:
     """The record that a line holds; None for anything else."""
     try:
-        record = json.loads(data)
-    except (ValueError, RecursionError):
+        record = json_depth.loads(data, json_depth.DEEPEST_KEPT)
+    except ValueError:
         return None
     if not isinstance(record, dict):
         return None

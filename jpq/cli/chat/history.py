@@ -15,6 +15,7 @@ from typing import List, Tuple
 from jpq.config.files import write_private
 from jpq.config.paths import make_folder
 from jpq.errors import JpqError
+from jpq.events import json_depth
 
 KEPT = 1000  # entries; the file is made shorter when it has twice as many
 _LONGEST = 100_000  # characters; what is longer is in the conversation, and no fun to scroll
@@ -88,7 +89,7 @@ def _encoded(text: str) -> bytes:
 
 def _decoded(line: str) -> str:
     try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
+        entry = json_depth.loads(line)
+    except ValueError:
         return ""
     return entry if isinstance(entry, str) else ""
