@@ -32,6 +32,8 @@ _VARIABLE = re.compile(r"\$(\w+|\{\w+\}|[@*#?$!-])")
 _SEPARATOR = re.compile(r"&&|\|\||\|&|[;|&\n]")
 _REDIRECT = re.compile(r"&>>?|[0-9]*(>>|>\||<>|[<>]&|[<>])")
 _EXPANDED = frozenset("*?[]{}~")
+_BLANKS = re.compile(r"(?:[ \t]|\\\n)*")
+_DEEPEST = 20  # substitutions within each other; a few calls are made for each
 _HARMLESS_TARGETS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 
 
@@ -83,8 +85,6 @@ def read_shell_line(line: str) -> ShellLine:
         unclear = ""
     except _Unclear as reason:
         unclear = str(reason)
-    except RecursionError:
-        unclear = "it is nested too deeply"
     return ShellLine(tuple(reader.commands), unclear)
 
 
@@ -95,15 +95,21 @@ class _Reader:
         self.commands: List[Command] = []
         self._line = line
         self._at = 0
+        self._depth = 0
 
     def read(self, closing: str) -> None:
         """Read commands up to ``closing`` (``)`` or the end) and step over it."""
+        if self._depth == _DEEPEST:
+            raise _Unclear("it is nested too deeply")
         words: List[str] = []
+        self._depth += 1
         try:
             self._read_commands(closing, words)
         except _Unclear:
             self._end_command(words, fixed=False)
             raise
+        finally:
+            self._depth -= 1
 
     def _read_commands(self, closing: str, words: List[str]) -> None:
         """``words`` are those of the command that is being read."""
@@ -143,11 +149,9 @@ class _Reader:
             raise _Unclear("it sets a variable")
 
     def _skip_blanks(self) -> None:
-        while self._line[self._at : self._at + 1] in (" ", "\t"):
-            self._at += 1
-        while self._line[self._at : self._at + 2] == "\\\n":
-            self._at += 2
-            self._skip_blanks()
+        blanks = _BLANKS.match(self._line, self._at)
+        assert blanks is not None  # it matches nothing, too
+        self._at = blanks.end()
 
     def _redirect(self, operator: str) -> None:
         self._at += len(operator)

@@ -168,6 +168,18 @@ def test_no_line_breaks_the_reader_or_hides_a_denied_command(text: str) -> None:
         assert line("rm x" + separator + text, **GIT) == "deny"
 
 
+def test_substitutions_within_each_other_are_read_up_to_a_depth() -> None:
+    assert not read_shell_line("x " + "$(rm " * 15 + ")" * 15).unclear
+    for deep in ("$(a " * 100_000, '"$(a ' * 100_000, "$(" * 5000 + ")" * 5000):
+        assert read_shell_line("x " + deep).unclear == "it is nested too deeply"
+    assert line("git log " + "$(rm " * 100_000, **GIT) == "deny"
+
+
+def test_a_line_may_be_continued_ever_so_often() -> None:
+    read = read_shell_line("git \\\n " + "\\\n \t" * 3000 + "log")
+    assert read.commands == (Command(("git", "log")),) and not read.unclear
+
+
 # Says what a shell runs instead of running it.
 RECORDER = "git() { printf '%s\\0' git \"$@\" END; }; rm() { printf 'rm\\0END\\0'; }; "
 PIECES = [
