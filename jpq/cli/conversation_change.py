@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import List
 
-from jpq.cli.conversation_cmd import chosen
+from jpq.cli.conversation_cmd import chosen, lock_wait_s
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.conversation.identity import utc_timestamp
@@ -14,8 +14,6 @@ from jpq.errors import BadInputError, ConversationBusyError
 from jpq.render.sanitize import sanitize
 from jpq.store.fork import fork
 from jpq.store.library import Library
-
-_LOCK_WAIT_S = 10.0
 
 
 def title(args: argparse.Namespace, env: Environment, library: Library) -> int:
@@ -28,7 +26,7 @@ def title(args: argparse.Namespace, env: Environment, library: Library) -> int:
             id, words = None, [id]
     id = chosen(id, env, library)
     if words:
-        journal = library.open(id, _LOCK_WAIT_S, env.notice)
+        journal = library.open(id, lock_wait_s(env), env.notice)
         try:
             journal.set_title(" ".join(" ".join(words).split()))
         finally:
@@ -54,10 +52,13 @@ def fork_one(args: argparse.Namespace, env: Environment, library: Library) -> in
 
 
 def rm(args: argparse.Namespace, env: Environment, library: Library) -> int:
-    """Remove conversations; all are found before the first is removed."""
+    """Remove conversations; all are found before the first is removed.
+
+    A part of a title names none here: what it meets by chance would be gone.
+    """
     ids: List[str] = []
     for text in args.ids:
-        id = library.resolve(text)
+        id = library.resolve(text, part_of_title=False)
         if id not in ids:
             ids.append(id)
     for id in ids:

@@ -8,7 +8,8 @@ import os
 from typing import Optional
 
 from jpq.cli.environment import Environment
-from jpq.errors import BadInputError
+from jpq.config.load import Config, load_config
+from jpq.errors import BadInputError, ConfigError
 from jpq.store.library import Library
 from jpq.store.workspace import workspace_of
 
@@ -49,6 +50,16 @@ def chosen(text: Optional[str], env: Environment, library: Library) -> str:
             hint="See those of every workspace with: jpq conversation ls",
         )
     return last
+
+
+def lock_wait_s(env: Environment) -> float:
+    """How long to wait for a conversation that another process writes, in seconds; what no
+    configuration says where that cannot be read, for a repair needs none."""
+    try:
+        config = load_config(env.paths, env.environ, env.cwd)
+    except ConfigError:
+        config = Config(())
+    return float(config["conversation.lock_wait_s"])
 
 
 def is_terminal(env: Environment) -> bool:

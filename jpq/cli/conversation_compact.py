@@ -6,7 +6,7 @@ import argparse
 import importlib
 from typing import Any, Callable, Dict, Optional
 
-from jpq.cli.conversation_cmd import chosen
+from jpq.cli.conversation_cmd import chosen, lock_wait_s
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.config.load import load_config
@@ -24,8 +24,6 @@ from jpq.conversation.tokens import estimate_tokens
 from jpq.errors import BadInputError
 from jpq.named import NamedTuple
 from jpq.store.library import Library
-
-_LOCK_WAIT_S = 10.0
 
 
 class Wanted(NamedTuple):
@@ -95,7 +93,7 @@ def compact_now(
 
 
 def _open(id: str, env: Environment, library: Library) -> Any:
-    return library.open(id, _LOCK_WAIT_S, env.notice)
+    return library.open(id, lock_wait_s(env), env.notice)
 
 
 def _shorten(

@@ -84,8 +84,9 @@ def _add_changing(commands: Any) -> None:
     compact.add_argument("--tools", action="store_true", help="shorten the results of tools")
     compact.add_argument("--summarize", action="store_true", help="let a model sum it up")
     compact.add_argument("-m", "--model", metavar="MODEL", help="the model that sums up")
-    compact.add_argument("--dry-run", action="store_true", help="only say what it would save")
-    compact.add_argument("--undo", action="store_true", help="take the last compaction back")
+    how = compact.add_mutually_exclusive_group()
+    how.add_argument("--dry-run", action="store_true", help="only say what it would save")
+    how.add_argument("--undo", action="store_true", help="take the last compaction back")
     _add_format(compact, "text", "json")
 
     repair = commands.add_parser("repair", help="mend damaged files; shows what, keeps a copy")
@@ -96,7 +97,9 @@ def _add_changing(commands: Any) -> None:
 
 def _add_moving(commands: Any) -> None:
     rm = commands.add_parser("rm", help="remove them for good, without asking")
-    rm.add_argument("ids", metavar="ID", nargs="+", help="an ID, the beginning of one, or a title")
+    rm.add_argument(
+        "ids", metavar="ID", nargs="+", help="an ID, the beginning of one, or a whole title"
+    )
     _add_format(rm, "text", "json")
 
     prune = commands.add_parser("prune", help="remove old ones for good, without asking")

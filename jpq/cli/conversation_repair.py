@@ -6,14 +6,13 @@ import argparse
 import os
 from typing import Any, Dict, List, Optional, Sequence
 
-from jpq.cli.conversation_cmd import chosen
+from jpq.cli.conversation_cmd import chosen, lock_wait_s
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
 from jpq.render.sanitize import VISUALIZE, sanitize
 from jpq.store.library import Library
 from jpq.store.repair import FileRepair, plan_repair, write_repair
 
-_LOCK_WAIT_S = 10.0
 _SHOWN = 160  # characters of a line
 
 
@@ -26,7 +25,7 @@ def repair(args: argparse.Namespace, env: Environment, library: Library) -> int:
         if not plan:
             env.notice(f"{id} is sound.")
         return 0
-    journal = library.open(id, _LOCK_WAIT_S, lambda notice: None)
+    journal = library.open(id, lock_wait_s(env), env.notice, name_damage=False)
     try:
         plan = plan_repair(journal.folder)
         _show(plan, args.format, env)

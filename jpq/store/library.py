@@ -97,11 +97,13 @@ class Library:
         lock_wait_s: float,
         notify: Callable[[str], None],
         sleep: Callable[[float], None] = time.sleep,
+        name_damage: bool = True,
     ) -> FileJournal:
         """The conversation ``id``, open for writing, with what a killed process recorded.
 
-        Waits up to ``lock_wait_s`` seconds while another process writes it. Raises
-        BadInputError, ConversationBusyError or WriteError.
+        Waits up to ``lock_wait_s`` seconds while another process writes it; ``notify`` is
+        told of that, and of what is damaged. Raises BadInputError, ConversationBusyError or
+        WriteError.
         """
         folder = self._existing(id)
         lock = ConversationLock(folder)
@@ -115,7 +117,7 @@ class Library:
         except BadInputError:
             lock.release()
             raise
-        for notice in contents.notices:
+        for notice in contents.notices if name_damage else ():
             notify(notice)
         journal.recover(contents.recovery, contents.torn)
         remember_last(self._folder, journal.metadata.get("workspace"), journal.id)
@@ -164,7 +166,7 @@ class Library:
             return []
         return sorted(name for name in names if self._is_conversation(name))
 
-    def resolve(self, text: str) -> str:
+    def resolve(self, text: str, part_of_title: bool = True) -> str:
         """The id that ``text`` names: an id, the beginning of one, or a title or part of one.
 
         Raises BadInputError when there is no such conversation or more than one.
@@ -172,7 +174,8 @@ class Library:
         ids = self.ids()
         if text in ids:
             return text
-        found = [id for id in ids if text and id.startswith(text)] or self._titled(text)
+        found = [id for id in ids if text and id.startswith(text)]
+        found = found or self._titled(text, part_of_title)
         if len(found) == 1:
             return found[0]
         hint = "See the saved ones with: jpq conversation ls"
@@ -267,13 +270,13 @@ class Library:
                 continue
         return max(times)
 
-    def _titled(self, text: str) -> List[str]:
+    def _titled(self, text: str, part: bool) -> List[str]:
         wanted = text.casefold().strip()
         if not wanted:
             return []
         titles = {row.id: (row.title or "").casefold() for row in self.list()}
         exact = [id for id, title in titles.items() if title == wanted]
-        return exact or [id for id, title in titles.items() if wanted in title]
+        return exact or [id for id, title in titles.items() if part and wanted in title]
 
 
 def _write_object(path: str, fields: Mapping[str, Any]) -> None:

@@ -32,14 +32,18 @@ class Shell:
         self.environ: Dict[str, str] = {"JPQ_HOME": home, "HOME": home}
         self.cwd = cwd
         self.library = Library(os.path.join(home, "data", "conversations"))
+        self.told = ""  # on stderr by the last run, also by one that failed
 
     def __call__(self, *words: str, terminal: bool = False, code: int = 0) -> Output:
         """Run the words; the exit code must be ``code``."""
         out, err = Terminal() if terminal else io.BytesIO(), io.BytesIO()
         env = Environment(self.environ, self.cwd, None, out, err)
         args = build_parser("jpq conversation").parse_args(words)
-        assert run(args, env) == code
-        return Output(out.getvalue().decode(), err.getvalue().decode())
+        try:
+            assert run(args, env) == code
+        finally:
+            self.told = err.getvalue().decode()
+        return Output(out.getvalue().decode(), self.told)
 
     def open(self, **about: Any) -> FileJournal:
         workspace = workspace_of(self.cwd)

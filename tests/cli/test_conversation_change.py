@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import Any, List
 
 import pytest
 
-from jpq.conversation.event import AssistantMessage, ChatRequest, ToolCall, TurnEnd
-from jpq.errors import BadInputError, UsageError
+from jpq.conversation.event import AssistantMessage, ChatRequest, Draft, ToolCall, TurnEnd
+from jpq.errors import BadInputError, ConversationBusyError, UsageError
 from tests.cli.conversation_shell import Output, Shell
 
 END = TurnEnd("complete", "stop", {}, None)
@@ -82,6 +82,22 @@ def test_prune(shell: Shell) -> None:
     for wrong in ("5", "x", "5q"):
         with pytest.raises(UsageError, match="is not an age"):
             shell("prune", "--older-than", wrong)
+
+
+@pytest.mark.parametrize(
+    "words", [["title", "New", "words"], ["compact", "--keep", "0"], ["repair"]]
+)
+def test_what_writes_waits_as_long_as_is_configured_and_says_so(
+    shell: Shell, words: List[str]
+) -> None:
+    shell.environ["JPQ_SET_CONVERSATION__LOCK_WAIT_S"] = "0.05"
+    journal = shell.open()
+    journal.commit([Draft(ChatRequest("a")), Draft(END)])
+    words = [*words[:1], journal.id, *words[1:]]
+    with pytest.raises(ConversationBusyError):
+        shell(*words)
+    assert "waiting up to 0.05 s" in shell.told
+    journal.close()
 
 
 def test_repair(shell: Shell) -> None:

@@ -153,6 +153,8 @@ def test_rm_removes_all_or_finds_out_first(shell: Shell) -> None:
     ids: List[str] = [shell.talk(ChatRequest(text), END, title=text) for text in ("one", "two")]
     with pytest.raises(BadInputError):
         shell("rm", "one", "three")
+    with pytest.raises(BadInputError):
+        shell("rm", "tw")  # which every other command takes for the second
     assert shell.library.ids() == ids
     assert json.loads(shell("rm", "--format", "json", "one", ids[0], "two").out) == ids
     assert shell.library.ids() == []
