@@ -88,7 +88,7 @@ def _make_blocking() -> None:
         try:
             os.set_blocking(descriptor, True)
         except OSError:
-            pass  # something that cannot be told, such as a file on some systems
+            pass  # some systems cannot do that for every kind of file
 
 
 def _tell(text: str) -> None:

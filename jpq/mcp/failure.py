@@ -68,6 +68,6 @@ class McpSessionLost(McpError):
 
 
 class McpUnauthorized(McpError):
-    """The server requires a login, and we cannot say it."""
+    """The server requires a login, and there is none that it takes."""
 
     exit_code = ExitCode.DENIED

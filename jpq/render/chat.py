@@ -25,8 +25,7 @@ from jpq.render.sanitize import Sanitizer
 # What is held back of the text has its place before these.
 _AFTER_TEXT = (Complete, Error, ReasoningChunk, Result, ToolUse, ToolUseStart)
 
-
-# So long after a request began it is sent, and importing takes no time from anything.
+# A request has surely been sent so long after it began: importing then delays nothing.
 PREPARE_S = 0.15
 
 

@@ -120,7 +120,7 @@ class ToolCoordinator:
         if isinstance(item, ToolFinished):
             self._finished(item)
         elif isinstance(item, Asked):
-            self._takes_question(item)
+            self._take_question(item)
         elif isinstance(item, TakenBack):
             self._drop_question(item.asked)
         else:
@@ -141,7 +141,7 @@ class ToolCoordinator:
         answer = executor.finish(finished, mode, can_ask=self._asker is not None)
         self._answers += [answer] if answer is not None else []
 
-    def _takes_question(self, asked: Asked) -> None:
+    def _take_question(self, asked: Asked) -> None:
         executor = self._active(asked.id, asked.run)
         if executor is None:
             asked.fail("the call was given up")

@@ -56,7 +56,8 @@ class Response:
         self.headers: Mapping[str, str] = reply.headers
         self.url = str(reply.url)
         # What is there, at least a byte; empty at the end of the body. Only read1 hands on what
-        # came without waiting for its buffer to fill. Undoing nothing has a price for each read.
+        # came without waiting for its buffer to fill. Decoding costs something at each read,
+        # also where there is nothing to decode.
         packed = "Content-Encoding" in reply.headers
         self._read: Callable[[], bytes] = functools.partial(
             reply.raw.read1, _READ_BYTES, decode_content=packed
@@ -232,12 +233,11 @@ def _encoded(request: HttpRequest) -> bytes:
         return request.body
     if request.method == "GET":
         return b""
-    # Text cut out of a pipe may hold half a character, which JSON cannot carry.
     try:
         body = _ENCODER.encode(request.body)
     except ValueError:  # NaN or an infinity, which no server reads
         body = _ENCODER.encode(strict_json.finite(request.body))
-    return body.encode("utf-8", "replace")
+    return body.encode("utf-8", "replace")  # text cut out of a pipe may hold half a character
 
 
 def _keep_header(request: requests.PreparedRequest) -> requests.PreparedRequest:

@@ -24,9 +24,10 @@ from jpq.render.jsonl import result_fields
 from jpq.turn import ending
 from jpq.turn.inbox import Inbox, StopAsked
 
-# So many answers for each worker wait, in order, for one that takes longer.
+# How many answers per worker may wait, in order, for one that takes longer.
 _AHEAD = 16
-# No line can be answered any more after one of these, and none probably after many of those.
+# After a failure of the first kind no line can be answered any more; after many in a row of the
+# second, probably none can.
 _FATAL = ("auth", "quota")
 _OUT_OF_REACH = ("unreachable", "reset", "rate_limited", "overloaded", "server")
 _MANY = 20
@@ -162,7 +163,7 @@ class BatchRun:
             if not self._turns and (self._at_end or self._stopping.is_set()):
                 break
             if self._ends_by is not None and self.inbox.clock() >= self._ends_by:
-                self._left_out += len(self._turns)  # stuck, in a pipe that never ends say
+                self._left_out += len(self._turns)  # stuck, such as in a pipe that never ends
                 break
             self._watch(self.totals)
             self._take(self.inbox.take(self.inbox.clock() + _TICK_S), writes)
@@ -265,7 +266,7 @@ class BatchRun:
     def _exit_code(self) -> int:
         if self.stopped_by is not None:
             return int(self.stopped_by.exit_code)
-        if self._left_out or not self._at_end:  # no signal, or the process ends by that
+        if self._left_out or not self._at_end:  # time was up; after a signal nobody sees the code
             return int(ExitCode.TIMEOUT)
         return int(ExitCode.OK if self._first_failure is None else self._first_failure[1])
 
