@@ -140,7 +140,7 @@ class Client(Connection):
             page = self.request(method, {} if cursor is None else {"cursor": cursor})
             found += _tables(page.get(key))
             cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or cursor in seen:
+            if not isinstance(cursor, str) or not cursor or cursor in seen:
                 return found
             seen.add(cursor)
         raise self.odd(f"a list without end for {method}")

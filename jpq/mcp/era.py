@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Callable, Optional, Tuple
 
-from jpq.mcp.failure import McpError, McpRefused, McpTimedOut
+from jpq.mcp.failure import McpClosed, McpError, McpRefused, McpTimedOut
 from jpq.mcp.link import Link, Pending
 from jpq.mcp.protocol import (
     LEGACY,
@@ -78,6 +78,11 @@ class Greeting:
             if known is not None:
                 raise old.error from None
             return self._initialized(self._begin_initialize(old.version))
+        except McpClosed:
+            # Old servers of one kind end where the first they hear is not ``initialize``.
+            if known is not None or not self._link.start_again():
+                raise
+            return self._initialized(self._begin_initialize(LEGACY[0]))
 
     def _left(self) -> float:
         return max(0.0, self._deadline - time.monotonic())

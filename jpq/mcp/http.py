@@ -16,7 +16,7 @@ from jpq.mcp.http_endpoint import Authorizer, Endpoint, is_stream
 from jpq.mcp.http_failure import from_transport, refusal, shown
 from jpq.mcp.http_stream import Listener, StreamEnd, read_stream
 from jpq.mcp.message_size import one_message
-from jpq.mcp.protocol import Id, Json, decode
+from jpq.mcp.protocol import Id, Json, decode, own_id
 from jpq.mcp.transport import Log, Receiver, Transport
 from jpq.wire.connection import Wire
 from jpq.wire.transport import Response
@@ -66,6 +66,10 @@ class HttpTransport(Transport):
     def start(self, receiver: Receiver) -> None:
         """Nothing is connected before there is something to say."""
         self._receiver = receiver
+
+    def start_again(self, receiver: Receiver) -> bool:
+        """False: each request has a connection of its own."""
+        return False
 
     def agreed(self, version: str, modern: bool) -> None:
         """Say ``version`` with each request from now on."""
@@ -166,7 +170,7 @@ class HttpTransport(Transport):
             if reply.status == 404 and session is not None:
                 raise McpSessionLost(session, self.where)
             if not is_stream(reply):
-                self._whole(reply, id)
+                self._whole(reply, id, session)
                 return
             end = self._streamed(reply, id, StreamEnd())
         # Only the older era can go on with a stream that has ended.
@@ -185,15 +189,18 @@ class HttpTransport(Transport):
     def _streamed(self, reply: Response, id: Id, before: StreamEnd) -> StreamEnd:
         return read_stream(reply, id, self._take, self._log, before, self.where)
 
-    def _whole(self, reply: Response, id: Id) -> None:
+    def _whole(self, reply: Response, id: Id, session: Optional[str]) -> None:
         """Hand on the one message that a reply is; raises what it is instead."""
         body = one_message(reply.chunks(), self.where)
+        # Servers built after the SDK's examples have this for a session they do not know.
+        if reply.status == 400 and session is not None and b"session" in body.lower():
+            raise McpSessionLost(session, self.where)
         try:
             messages = decode(body) if body.strip() else []
         except ValueError:
             messages = []
         for message in messages:
-            if "method" not in message and message.get("id") in (None, id):
+            if "method" not in message and own_id(message.get("id")) in (None, id):
                 self._take({**message, "id": id}, id)
                 return
         if reply.status < 400:

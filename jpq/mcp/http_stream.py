@@ -7,7 +7,7 @@ from typing import Callable, Optional
 
 from jpq.errors import JpqError, StreamError
 from jpq.mcp.message_size import events_in_bounds
-from jpq.mcp.protocol import Id, Json, decode
+from jpq.mcp.protocol import Id, Json, decode, own_id
 from jpq.mcp.transport import Log
 from jpq.named import NamedTuple
 from jpq.wire.connection import Wire
@@ -57,7 +57,7 @@ def read_stream(
                 continue
             for message in messages:
                 take(message, id)
-                if id is not None and "method" not in message and message.get("id") == id:
+                if id is not None and "method" not in message and own_id(message.get("id")) == id:
                     reply.finish()
                     return StreamEnd(True, last_id, wait_s)
     except StreamError as error:

@@ -10,7 +10,7 @@ from jpq.interrupt.cancel import CancelToken
 from jpq.mcp import protocol
 from jpq.mcp.failure import McpCancelled, McpClosed, McpError, McpTimedOut
 from jpq.mcp.host import Host
-from jpq.mcp.protocol import Id, Json, table, text_of
+from jpq.mcp.protocol import Id, Json, own_id, table, text_of
 from jpq.mcp.transport import Log, Transport
 
 _LONGEST_WAIT_S = 100_000.0
@@ -89,6 +89,12 @@ class Link:
     def lost_error(self) -> Optional[Exception]:
         """Why the connection is gone; None while it is not."""
         return self._lost
+
+    def start_again(self) -> bool:
+        """Forget that the connection was lost, if it can be made anew. Raises McpError."""
+        with self._lock:
+            self._lost = None
+        return self._transport.start_again(self)
 
     def begin(
         self,
@@ -185,7 +191,7 @@ class Link:
         self.lost(McpClosed("The connection was closed.", where=self._transport.where))
 
     def _settle(self, message: Json) -> None:
-        id = message.get("id")
+        id = own_id(message.get("id"))
         with self._lock:
             pending = self._pending.pop(id, None) if isinstance(id, (int, str)) else None
         if pending is None:
@@ -208,7 +214,7 @@ class Link:
         if method != protocol.PROGRESS:
             self._on_notification(method, params)
             return
-        token = params.get("progressToken")
+        token = own_id(params.get("progressToken"))
         with self._lock:
             pending = self._pending.get(token) if isinstance(token, (int, str)) else None
         if pending is not None and pending.on_progress is not None:

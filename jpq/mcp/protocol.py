@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Mapping, Optional, Union
 
+from jpq.events import json_depth
+
 # Revisions without a handshake, and those that begin with ``initialize``; newest first.
 MODERN = ("2026-07-28",)
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -70,15 +72,20 @@ def decode(data: Union[bytes, str]) -> List[Json]:
 
     Raises ValueError for what is not a message.
     """
-    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
-    try:
-        value = json.loads(text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    text = data if isinstance(data, str) else data.decode("utf-8-sig", "replace")
+    value = json_depth.loads(text)
     messages = value if isinstance(value, list) else [value]
     if not messages or not all(map(_is_message, messages)):
         raise ValueError("not a JSON-RPC message")
     return messages
+
+
+def own_id(value: Any) -> Any:
+    """``value`` as we write ids. Servers give ours, which are integers, back as text (``"1"``)
+    or with a fraction (``1.0``)."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _is_message(value: Any) -> bool:

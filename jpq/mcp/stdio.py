@@ -81,6 +81,19 @@ class StdioTransport(Transport):
                 raise
             self._begin_threads()
 
+    def start_again(self, receiver: Receiver) -> bool:
+        """See the process, whose output has ended, to its end, and start another one."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            self._end(process)
+        self._outgoing = queue.SimpleQueue()
+        self._threads, self._strays = [], 0
+        self._tail.clear()
+        self._drained.clear()
+        self.start(receiver)
+        return True
+
     def exchange(self, message: Json) -> None:
         """Hand a request to the writer."""
         self._outgoing.put(encode(message) + b"\n")
@@ -112,8 +125,10 @@ class StdioTransport(Transport):
         with self._lock:
             process, self._process = self._process, None
             self._closing = True
-        if process is None:
-            return
+        if process is not None:
+            self._end(process)
+
+    def _end(self, process: ServerProcess) -> None:
         self._outgoing.put(None)
         writer = self._threads[-1]
         writer.join(self._grace.close_s)

@@ -26,7 +26,7 @@ class Receiver(Protocol):
 
 
 class Transport(abc.ABC):
-    """A way to one server. Any thread, but ``start`` and ``close``, which one thread calls.
+    """A way to one server. Any thread, but those that start and close it, which one thread calls.
 
     ``where`` names the server for people. ``http`` says whether the HTTP rules for
     detecting an era and for tools' headers apply.
@@ -38,6 +38,11 @@ class Transport(abc.ABC):
     @abc.abstractmethod
     def start(self, receiver: Receiver) -> None:
         """Connect, as far as there is something to connect. Raises McpError."""
+
+    @abc.abstractmethod
+    def start_again(self, receiver: Receiver) -> bool:
+        """Connect once more after the connection was lost; False where that is no help.
+        Raises McpError."""
 
     @abc.abstractmethod
     def exchange(self, message: Json) -> None:

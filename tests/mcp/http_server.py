@@ -157,7 +157,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._greet(id)
             return
         if not state.modern and self.headers.get("Mcp-Session-Id") != state.sessions[-1]:
-            self._reply(404, b"no such session")
+            status = 400 if "no_session_is_400" in state.faults else 404
+            self._reply(status, b"Bad Request: No valid session ID provided")
             return
         if method == "tools/list":
             names = ("echo", "stream", "slow", "resumed", "asks", "broken", "picture", "endless")

@@ -41,7 +41,13 @@ answered = threading.Condition()
 
 
 def send(message: Dict[str, Any]) -> None:
+    if "text_ids" in FAULTS and "method" not in message:
+        message["id"] = str(message["id"])
+    if "fraction_ids" in FAULTS and "method" not in message:
+        message["id"] = float(message["id"])
     data = (json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode()
+    if "marked" in FAULTS:
+        data = b"\xef\xbb\xbf" + data
     with write_lock:
         if "pieces" in FAULTS:
             for start in range(0, len(data), 7):
@@ -132,6 +138,8 @@ def result_of(id: Any, method: str, params: Dict[str, Any]) -> Dict[str, Any]:
         page: Dict[str, Any] = {"tools": tools}
         if not cursor or "endless_pages" in FAULTS:
             page["nextCursor"] = "more"
+        elif "blank_cursor" in FAULTS:
+            page["nextCursor"] = ""
         return page
     if method == "resources/read":
         return {"contents": [{"uri": params["uri"], "text": "the resource"}]}
@@ -174,6 +182,10 @@ def serve(message: Dict[str, Any]) -> None:
     params = message.get("params", {})
     if method == "server/discover" and "silent_discover" in FAULTS:
         return
+    if method == "server/discover" and "exits_at_discover" in FAULTS:
+        sys.stderr.write("expected initialize request\n")
+        sys.stderr.flush()
+        os._exit(1)
     if method == "subscriptions/listen":
         agreed = {"notifications": params["notifications"], "_meta": {META + "subscriptionId": id}}
         send({"method": "notifications/subscriptions/acknowledged", "params": agreed})

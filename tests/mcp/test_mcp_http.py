@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Set
 
 import pytest
 
@@ -78,8 +78,9 @@ def test_an_older_server_without_a_stream() -> None:
         assert text(mcp.call_tool("echo", {"text": "x"})) == "x"
 
 
-def test_a_forgotten_session_is_renewed_and_the_call_repeated_once() -> None:
-    with McpServer(modern=False) as server, client(server) as mcp:
+@pytest.mark.parametrize("faults", [set(), {"no_session_is_400"}])
+def test_a_forgotten_session_is_renewed_and_the_call_repeated_once(faults: Set[str]) -> None:
+    with McpServer(modern=False, faults=faults) as server, client(server) as mcp:
         mcp.call_tool("echo", {"text": "x"})
         server.sessions.append("restarted")
         assert text(mcp.call_tool("echo", {"text": "y"})) == "y"

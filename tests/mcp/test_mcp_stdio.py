@@ -177,6 +177,21 @@ def test_a_server_that_ignores_what_it_does_not_know_is_an_old_one(
         assert text(server.call_tool("echo", {"text": "x"})) == "x"
 
 
+def test_an_old_server_that_ends_at_the_first_question_is_started_again() -> None:
+    log = Lines()
+    with client("legacy", "exits_at_discover", log=log) as server:
+        assert not server.server.modern
+        assert text(server.call_tool("echo", {"text": "x"})) == "x"
+    assert sum("expected initialize" in line for line in log.lines) == 1
+
+
+@pytest.mark.parametrize("fault", ["text_ids", "fraction_ids", "marked"])
+@BOTH_ERAS
+def test_answers_with_ids_or_a_beginning_that_are_not_ours(era_name: str, fault: str) -> None:
+    with client(era_name, fault) as server:
+        assert text(server.call_tool("echo", {"text": "x"})) == "x"
+
+
 def test_stray_lines_are_passed_over_and_told_once() -> None:
     told, log = Lines(), Lines()
     with client("legacy", "stray", "bad_utf8", notice=told, log=log) as server:
@@ -244,6 +259,12 @@ def test_a_program_that_is_not_there() -> None:
 def test_lists_without_end_end() -> None:
     with client("legacy", "endless_pages") as server:
         assert server.tools()  # the same cursor again is the end
+
+
+def test_a_blank_cursor_is_the_end() -> None:
+    with client("legacy", "blank_cursor") as server:
+        names = [tool["name"] for tool in server.tools()]
+        assert len(names) == len(set(names)) > 5
 
 
 @pytest.mark.parametrize("faults", [("ignores_eof",), ("ignores_eof", "ignores_term")])
