@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from typing import Optional
 
@@ -18,7 +20,9 @@ else:
 def read_text(path: str) -> Optional[str]:
     """The UTF-8 text of a file, or None where there is none. Raises ConfigError."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open_without_waiting) as file:
+            if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "It is a pipe")
             data = file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -55,6 +59,9 @@ def write_private(path: str, text: str) -> None:
     make_folder(folder)
     temporary = os.path.join(folder, f".{os.path.basename(target)}.{os.getpid()}.tmp")
     try:
+        if os.path.exists(target) and not os.path.isfile(target):
+            # /dev/null may stand for no file, and root could replace that.
+            raise OSError(errno.EINVAL, "It is not a regular file")
         _write_synced(temporary, text.encode("utf-8"))
         os.replace(temporary, target)
         sync_folder(folder)
@@ -97,6 +104,10 @@ def unlock(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
     else:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # for a pipe's other end
 
 
 def _write_synced(path: str, data: bytes) -> None:

@@ -111,6 +111,26 @@ def replace_file(path: str, data: bytes, durable: bool = True) -> None:
         raise
 
 
+def write_named(path: str, data: bytes) -> None:
+    """Make ``data`` the content of a file that a person named. Raises OSError.
+
+    A link stays a link, and what is no regular file, such as a device or a pipe, is written
+    to as it is: it must not be replaced.
+    """
+    try:
+        regular = stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        regular = True  # it will be
+    if regular:
+        replace_file(os.path.realpath(path), data)
+        return
+    descriptor = os.open(path, os.O_WRONLY | _BINARY)
+    try:
+        write_all(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
 def remove_tree(path: str) -> None:
     """Remove the folder ``path`` and all that is in it; links are removed, not followed."""
     for folder, folders, files in os.walk(path, topdown=False):

@@ -21,7 +21,7 @@ from jpq.conversation.event import (
     ToolResponse,
     TurnEnd,
 )
-from jpq.errors import BadInputError, UsageError
+from jpq.errors import BadInputError, UsageError, WriteError
 from tests.cli.conversation_shell import Shell
 
 END = TurnEnd("complete", "stop", {}, "gpt")
@@ -67,6 +67,30 @@ def test_what_is_exported_comes_back_byte_for_byte(shell: Shell, tmp_path: Any) 
     assert other.library.last("/nowhere") is None
     again = other("import", path, "--format", "json")
     assert json.loads(again.out) == [] and "2 left out" in again.err
+
+
+def test_an_export_replaces_no_device_no_pipe_and_no_link(shell: Shell) -> None:
+    id = shell.talk(ChatRequest("a"), AssistantMessage("b"), END)
+    whole = shell("export", id, "-o", "-").out
+    assert whole == shell("export", id).out != ""
+    before = os.listdir(shell.cwd)
+    assert "-" not in before
+    link, pipe = os.path.join(shell.cwd, "link"), os.path.join(shell.cwd, "pipe")
+    os.symlink("there", link)
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        for name in ("link", "pipe"):
+            shell("export", id, "-o", name)
+        assert os.read(reader, 1 << 16).decode() == whole
+    finally:
+        os.close(reader)
+    assert os.readlink(link) == "there"
+    with open(link, encoding="utf-8") as file:
+        assert file.read() == whole
+    with pytest.raises(WriteError, match="Is a directory"):
+        shell("export", id, "-o", ".")
+    assert sorted(os.listdir(shell.cwd)) == sorted([*before, "link", "pipe", "there"])
 
 
 def test_a_folder_of_ours_is_taken_in(shell: Shell, tmp_path: Any) -> None:
