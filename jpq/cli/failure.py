@@ -26,6 +26,8 @@ def as_error(error: Exception) -> JpqError:
     if isinstance(error, OSError) and error.errno is not None:
         where = str(error.filename or "stdout")  # anything else that is written has a name
         return WriteError(f"{error.strerror or error}.", where=where)
+    if isinstance(error, MemoryError):
+        return JpqError("There is not enough memory.", hint="Ask with less, or allow jpq more.")
     return JpqError(
         f"jpq has a fault of its own: {type(error).__name__}: {error}",
         hint="Run it again with -vv to see where, and report it please.",

@@ -13,6 +13,7 @@ from jpq.errors import BadInputError, UsageError
 
 _TELL_AFTER_S = 2.0
 _READ_BYTES = 65536
+_MOST_BYTES = 100 << 20  # more than any model takes; /dev/zero and yes have no end
 USAGE_HINT = 'Say what you want to know: jpq "question", or pipe it in. jpq --help shows more.'
 
 
@@ -68,24 +69,30 @@ class _Pipe:
     def read(self, limit_s: Optional[float]) -> bytes:
         """All of it; b"" when neither its first byte nor its end comes within ``limit_s``.
 
-        Raises BadInputError for a stdin that cannot be read.
+        Raises BadInputError for a stdin that cannot be read, or has more than a question can.
         """
         if limit_s is not None and not self._ready(limit_s):
             self._tell(f"Nothing came on stdin in {limit_s:g} s; going on without it. - waits.")
             return b""
         pieces: List[bytes] = []
+        left = _MOST_BYTES
         try:
-            while True:
+            while left >= 0:
                 self._ready(None)
                 piece = os.read(self._descriptor, _READ_BYTES)
                 if not piece:
                     return b"".join(pieces)
                 pieces.append(piece)
+                left -= len(piece)
         except OSError as error:
             raise BadInputError(
                 f"stdin cannot be read: {error.strerror}.",
                 hint="Use < /dev/null if nothing is to be read from it.",
             ) from error
+        raise BadInputError(
+            f"stdin holds more than {_MOST_BYTES >> 20} MiB, which no model takes.",
+            hint="Send a part of it, as with: head -c 100000 FILE | jpq ...",
+        )
 
     def _ready(self, seconds: Optional[float]) -> bool:
         """Whether a byte or the end comes within ``seconds`` (None: wait for it)."""

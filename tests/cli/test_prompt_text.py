@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Iterator, List, Optional, Tuple
 
 import pytest
 
+from jpq.cli import prompt_text
 from jpq.cli.prompt_text import gather_prompt
 from jpq.errors import BadInputError, UsageError
 
@@ -163,6 +164,20 @@ def test_a_pipe_that_others_made_non_blocking(pipe: Pipe) -> None:
     pipe.write(b"text")
     pipe.end()
     assert pipe.gather() == "text"
+
+
+def test_a_stdin_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_text, "_MOST_BYTES", 3 << 20)
+    with open("/dev/zero", "rb") as zero, pytest.raises(BadInputError) as error:
+        gather(zero, "why?")
+    assert error.value.message == "stdin holds more than 3 MiB, which no model takes."
+
+
+def test_as_much_as_allowed_is_read(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_text, "_MOST_BYTES", 3 << 20)
+    (tmp_path / "file").write_bytes(b"a" * (3 << 20))
+    with open(tmp_path / "file", "rb") as file:
+        assert len(gather(file)) == 3 << 20
 
 
 def test_a_stdin_that_cannot_be_read(tmp_path: Any) -> None:

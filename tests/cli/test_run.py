@@ -80,6 +80,10 @@ def test_an_error_of_the_system_says_which_file() -> None:
     assert told.exit_code == 74
 
 
+def test_a_lack_of_memory_is_no_fault_of_ours() -> None:
+    assert as_error(MemoryError()).message == "There is not enough memory."
+
+
 def test_a_fault_shows_its_traceback_with_vv_only() -> None:
     try:
         raise KeyError("x")
