@@ -76,6 +76,14 @@ def find_authority(url: str, challenge: Dict[str, str], fetcher: Fetcher) -> Aut
     )
 
 
+def is_same_issuer(one: str, other: str) -> bool:
+    """Whether both name the same authority: the same text, but that the slash which stands for
+    no path may be left out (RFC 3986, section 6.2.3). Google's own servers write it so."""
+    return one == other or (
+        one.rstrip("/") == other.rstrip("/") and not urlsplit(one).path.strip("/")
+    )
+
+
 def _resource_metadata(url: str, challenge: Dict[str, str], fetcher: Fetcher) -> Optional[Json]:
     known = _origin(url) + "/.well-known/oauth-protected-resource"
     path = urlsplit(url).path.rstrip("/")
@@ -106,7 +114,7 @@ def _issuer_metadata(issuer: str, proven: bool, fetcher: Fetcher) -> Json:
         metadata = _document(place, fetcher)
         if metadata is None:
             continue
-        if metadata.get("issuer") != issuer and proven:
+        if proven and not is_same_issuer(text_of(metadata.get("issuer")), issuer):
             raise McpUnauthorized(
                 f"The authorization server calls itself {metadata.get('issuer')}, not {issuer}."
             )

@@ -247,7 +247,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         elif parts.path == "/.well-known/oauth-authorization-server":
             self._json(
                 {
-                    "issuer": state.origin,
+                    "issuer": state.origin + "/" * ("slash" in state.faults),
                     "authorization_endpoint": f"{state.origin}/authorize",
                     "token_endpoint": f"{state.origin}/token",
                     "registration_endpoint": f"{state.origin}/register",

@@ -18,7 +18,7 @@ from jpq.mcp.http import HttpTransport
 from jpq.mcp.http_fetch import Fetcher
 from jpq.mcp.oauth import OAuth
 from jpq.mcp.oauth_browser import BrowserVisitor
-from jpq.mcp.oauth_discovery import Authority, challenge_of
+from jpq.mcp.oauth_discovery import Authority, challenge_of, is_same_issuer
 from jpq.mcp.oauth_tokens import TokenStore
 from tests.mcp.http_server import McpServer
 from tests.mcp.test_mcp_stdio import text
@@ -123,6 +123,27 @@ def test_secrets_do_not_go_over_an_open_line() -> None:
     metadata = {"token_endpoint": "http://example.org/token"}
     with pytest.raises(McpUnauthorized, match="is not https"):
         Authority(metadata, "r", [], True).endpoint("token_endpoint")
+
+
+@pytest.mark.parametrize(
+    "one, other, same",
+    [
+        ("https://a.test", "https://a.test/", True),
+        ("https://a.test/", "https://a.test", True),
+        ("https://a.test/x", "https://a.test/x", True),
+        ("https://a.test/x", "https://a.test/x/", False),
+        ("https://a.test", "https://b.test/", False),
+        ("", "https://a.test", False),
+    ],
+)
+def test_an_issuer_without_a_path_may_end_with_a_slash(one: str, other: str, same: bool) -> None:
+    assert is_same_issuer(one, other) is same
+
+
+def test_a_login_where_the_metadata_has_a_slash_more() -> None:
+    with McpServer(faults={"auth", "slash"}) as server, Login(server) as login:
+        login.client.connect()
+        assert text(login.client.call_tool("echo", {"text": "x"})) == "x"
 
 
 def test_a_challenge_is_read_with_and_without_quotes() -> None:
