@@ -280,7 +280,8 @@ def _shown(outcome: TurnOutcome, inbox: Inbox, renderer: Display) -> TurnOutcome
             if isinstance(item, DisplayFailed) and outcome.ending.exit_code == 0:
                 outcome = outcome._replace(ending=of_display(item.error))
                 written = False
-                for event in filter(None, [outcome.ending.told]):
-                    renderer.show(event)
+                told = outcome.ending.told
+                if told is not None:
+                    renderer.show(told)
             item = inbox.take_ready()
     return outcome

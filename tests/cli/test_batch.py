@@ -187,7 +187,7 @@ def test_answers_of_another_batch_are_not_taken(model: List[str], tmp_path: Any)
     batch = written(tmp_path, {"id": "a", "prompt": "x"})
     assert jpq(*model, "--batch", batch, "--output", str(out)).code == 0
     written(tmp_path, {"id": "b", "prompt": "x"})
-    jpq(*model, "--batch", batch, "--output", str(out)).failed_with(65, "another id")
+    jpq(*model, "--batch", batch, "--output", str(out)).failed_with(65, "a different id")
 
 
 def test_shards_merge_by_line(model: List[str], tmp_path: Any) -> None:

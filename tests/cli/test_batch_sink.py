@@ -128,7 +128,7 @@ def test_an_answer_of_another_batch_is_noticed() -> None:
     assert answered.has(Line(1, b'{"id": "a", "prompt": "x"}'))
     assert answered.has(Line(2, b'"x"'))
     for line in (Line(1, b'{"id": "b", "prompt": "x"}'), Line(2, b'{"id": 1}'), Line(1, b'"x"')):
-        with pytest.raises(BadInputError, match="another id"):
+        with pytest.raises(BadInputError, match="a different id"):
             answered.has(line)
 
 
@@ -186,8 +186,8 @@ def test_all_fields_of_a_line() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("nonsense", "no JSON string"),
-        ("3", "no JSON string"),
+        ("nonsense", "neither a JSON string"),
+        ("3", "neither a JSON string"),
         ('"  "', "no prompt"),
         ("{}", "no prompt"),
         ('{"prompt": 3}', "'prompt' has the wrong type"),
@@ -196,8 +196,8 @@ def test_all_fields_of_a_line() -> None:
         ('{"prompt": "x", "attach": ["-"]}', "paths and URLs"),
         ('{"prompt": "x", "attach": [3]}', "paths and URLs"),
         ('{"prompt": "x", "schema": "a", "schema_multi": "a"}', "exclude"),
-        ('{"prompt": NaN}', "no JSON string"),
-        ("[" * 100_000, "no JSON string"),
+        ('{"prompt": NaN}', "neither a JSON string"),
+        ("[" * 100_000, "neither a JSON string"),
     ],
 )
 def test_what_is_wrong_with_a_line(text: str, words: str) -> None:
@@ -225,7 +225,7 @@ def test_a_record_is_one_line_of_ascii_that_begins_with_its_number() -> None:
 def test_what_is_somebodys_is_not_dropped(rest: bytes, tmp_path: Any) -> None:
     path = tmp_path / "out.jsonl"
     path.write_bytes(record(1) + rest)
-    with pytest.raises(BadInputError, match="no answer of a batch"):
+    with pytest.raises(BadInputError, match="not an answer of a batch"):
         opened(path)
     assert path.read_bytes() == record(1) + rest
 

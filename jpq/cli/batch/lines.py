@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, BinaryIO, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, BinaryIO, Dict, Iterator, Mapping, Optional, Tuple, Union
 
 from jpq.errors import BadInputError
 from jpq.events import strict_json
@@ -72,7 +72,7 @@ def parse_line(line: Line) -> Job:
     if isinstance(value, str):
         value = {"prompt": value}
     if not isinstance(value, dict):
-        raise _wrong(line, "it is no JSON string and no object")
+        raise _wrong(line, "it is neither a JSON string nor an object")
     for name, given in value.items():
         if name not in _FIELDS:
             raise _wrong(line, f"there is no field {name!r}")
@@ -111,8 +111,3 @@ def _wrong(line: Line, what: str) -> BadInputError:
     return BadInputError(
         f"The line cannot be used: {what}.", where=f"line {line.number}", hint=_FORM
     )
-
-
-def names_of_fields() -> List[str]:
-    """The fields that an object may have."""
-    return list(_FIELDS)

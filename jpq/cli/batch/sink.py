@@ -51,8 +51,8 @@ class Answered:
             return False
         if self._ids[number] != _checksum(id_of(line)):
             raise BadInputError(
-                f"Line {number} has another id than its answer in the file of --output.",
-                hint="The answers are those of another batch: name another file.",
+                f"Line {number} has a different id from its answer in the --output file.",
+                hint="The answers there are those of another batch: name another file.",
             )
         return True
 
@@ -130,9 +130,7 @@ def open_sink(path: str, again: bool, tell: Callable[[str], None]) -> Sink:
             raise
     except OSError as error:
         reason = error.strerror or error
-        raise WriteError(
-            f"The file of --output cannot be written: {reason}.", where=path
-        ) from error
+        raise WriteError(f"The --output file cannot be written: {reason}.", where=path) from error
     return sink
 
 
@@ -164,7 +162,7 @@ def _scanned(descriptor: int, path: str, again: bool, tell: Callable[[str], None
         if not data.endswith(b"\n"):
             # A run that was killed was writing it; its line is asked again.
             _check_torn(data, path)
-            tell("The last line of the file of --output is not whole; it is dropped.")
+            tell("The last line of the --output file is not whole; it is dropped.")
             break
         end += len(data)
         record = _record(data)
@@ -229,9 +227,9 @@ def _check_torn(data: bytes, path: str) -> None:
     rest = data.strip(b"\0")
     if rest[: len(_BEGINNING)] != _BEGINNING[: len(rest)]:
         raise BadInputError(
-            "The last line of the file of --output is no answer of a batch.",
+            "The last line of the --output file is not an answer of a batch.",
             where=path,
-            hint="Name another file, or end that line if the answers shall follow it.",
+            hint="Name another file, or end that line if the answers are to follow it.",
         )
 
 
