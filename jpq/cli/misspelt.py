@@ -14,8 +14,10 @@ def unknown_words(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
     What stands behind ``=`` is not repeated: it could be a key.
     """
     named = [word.split("=", 1)[0] if word.startswith("-") else word for word in words]
-    near = [nearest_of(name, _long_options(parser)) for name in named if name.startswith("--")]
-    return f"unrecognized arguments: {' '.join(named)}{_meant([each for each in near if each])}"
+    options = _long_options(parser)
+    near = [nearest_of(name[2:], options) for name in named if name.startswith("--")]
+    meant = _meant([f"--{each}" for each in near if each])
+    return f"unrecognized arguments: {' '.join(named)}{meant}"
 
 
 def no_choice(action: argparse.Action, value: Any) -> argparse.ArgumentError:
@@ -27,7 +29,7 @@ def no_choice(action: argparse.Action, value: Any) -> argparse.ArgumentError:
 
 
 def _long_options(parser: argparse.ArgumentParser) -> List[str]:
-    return [name for name in parser._option_string_actions if name.startswith("--")]
+    return [name[2:] for name in parser._option_string_actions if name.startswith("--")]
 
 
 def _meant(near: Sequence[str]) -> str:

@@ -30,6 +30,7 @@ def refused(*arguments: str) -> UsageError:
         ("chat --sytem x", "Unrecognized arguments: --sytem; did you mean --system?"),
         ("c ls --srot title", "Unrecognized arguments: --srot; did you mean --sort?"),
         ("models ls --remot", "Unrecognized arguments: --remot; did you mean --remote?"),
+        ("--replay --last", "Unrecognized arguments: --last."),
         ("doctor --zzz", "Unrecognized arguments: --zzz."),
         ("-Z", "Unrecognized arguments: -Z."),
         ("c path a b", "Unrecognized arguments: b."),
