@@ -249,7 +249,7 @@ def _mending(
         nonlocal mended
         if not mended and rests():
             mended = True
-            terminal.show_line_again()
+            terminal.show_line_anew()
         meanwhile()
 
     return mend_once

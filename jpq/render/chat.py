@@ -133,6 +133,11 @@ class Late:
             left = self._expected - self._clock()
             if left > 0:
                 return left
+            if left < -PREPARE_S:
+                # Another one had the terminal, and may take it again at once: for a menu, which
+                # the import must not keep waiting.
+                self._expected = self._clock() + PREPARE_S
+                return PREPARE_S
             self._prepare()
         return self._made.tick()
 

@@ -227,6 +227,15 @@ class Terminal:
         with contextlib.suppress(OSError):
             self._device.write(("\r" + self._line).encode("utf-8", "replace"))
 
+    def show_line_anew(self) -> None:
+        """After somebody may have written there; a line of several rows begins on a new one, so
+        that it is not mixed with itself."""
+        wide = len(self._line) > self._device.columns()
+        with contextlib.suppress(OSError):
+            self._device.write(
+                (("\n" if wide else "") + "\r" + self._line).encode("utf-8", "replace")
+            )
+
     def _read_more(self) -> bool:
         while self.meanwhile is not None and not self._device.wait(_MEANWHILE_S):
             self.meanwhile()

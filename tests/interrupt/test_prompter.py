@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any, List, Optional
 
+import pytest
+
 from jpq.interrupt.prompt import Prompter
 from jpq.render.sanitize import sanitize
 from jpq.render.worker import Renderer
@@ -37,17 +39,21 @@ class BusyView:
         pass
 
 
-def test_a_question_is_shown_again_once_the_renderer_rests() -> None:
+@pytest.mark.parametrize("columns, again", [(80, "\rGo on? "), (5, "Go on? \n\rGo on? ")])
+def test_a_question_is_shown_again_once_the_renderer_rests(columns: int, again: str) -> None:
+    """One of several rows is not mixed with itself."""
     view = BusyView()
-    person = Person(("Go on? ", view.may_end.set), ("\rGo on? ", b"y"))
+    person = Person(("Go on? ", view.may_end.set))
+    person.resize(columns)
     with person, Renderer(view, print) as renderer:
         renderer.show("something")  # type: ignore[arg-type]
         assert view.begun.wait(WAIT_S)
         environ = {"TERM": "xterm"}
         prompter = Prompter(renderer.lease_now, sanitize, environ, person.open_terminal)
         with prompter.dialogue(person.act) as dialogue:
+            person.then("\rGo on? ", b"y")
             assert dialogue.choose("Go on?", "yn", "n") == "y"
-        assert person.done
+        assert person.done and again in person.seen.replace("\r\n", "\n")
 
 
 def test_where_it_rests_in_time_a_question_is_shown_once() -> None:

@@ -116,3 +116,15 @@ def test_a_late_formatter_is_made_while_a_request_waits():
     assert made.count == 1
     late.expect()
     assert late.tick() is None and late.feed("a") == "a" and made.count == 1
+
+
+def test_a_late_formatter_is_not_made_as_soon_as_a_prompt_ends():
+    made, clock = Made(), Clock()
+    late = Late(made, clock)
+    late.expect()
+    clock.now += 60
+    assert late.tick() == pytest.approx(PREPARE_S)
+    assert made.count == 0
+    clock.now += PREPARE_S
+    assert late.tick() is None
+    assert made.count == 1

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
+import struct
+import termios
 from typing import Callable, Iterator, Mapping, Optional, Tuple, Union
 
 from jpq.interrupt.prompt import Dialogue, Prompter
@@ -40,6 +43,10 @@ class Person:
             if descriptor >= 0:
                 os.close(descriptor)
         self._master = self._side = -1
+
+    def resize(self, columns: int) -> None:
+        """Make the window this wide."""
+        fcntl.ioctl(self._side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def then(self, text: str, deed: Deed) -> None:
         """Go on with the script: wait for ``text`` and do this."""
