@@ -12,7 +12,7 @@ from jpq.cli.environment import Environment
 from jpq.errors import UsageError
 from jpq.render.sanitize import VISUALIZE, sanitize
 from jpq.store.bundle import write_bundle
-from jpq.store.files import write_error, write_named
+from jpq.store.files import write_named
 from jpq.store.library import Library
 from jpq.store.reading import SavedConversation
 
@@ -43,12 +43,7 @@ def export(args: argparse.Namespace, env: Environment, library: Library) -> int:
         _write(data, env)
         return 0
     path = os.path.join(env.cwd, os.path.expanduser(args.output))
-    try:
-        write_named(path, data)
-    except OSError as error:
-        failed = write_error("export", error, path)
-        failed.hint = "Name another file; the conversations themselves are safe."
-        raise failed from error
+    write_named(path, data)
     env.notice(f"{len(ids)} exported to {path}")
     return 0
 

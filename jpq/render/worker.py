@@ -121,12 +121,7 @@ class Renderer:
         """
         barrier = _Barrier(threading.Event())
         self._queue.put(barrier)
-        try:
-            self._wait(barrier.reached, timeout_s)
-            yield barrier.reached.is_set
-        finally:
-            assert barrier.resume is not None
-            barrier.resume.set()
+        yield from self._until_resumed(barrier, timeout_s)
 
     @contextlib.contextmanager
     def lease_now(self, timeout_s: float = MENU_LEASE_WAIT_S) -> Iterator[Callable[[], bool]]:
@@ -135,6 +130,10 @@ class Renderer:
         barrier = _Barrier(threading.Event())
         self._urgent = barrier
         self._queue.put(_Nudge())
+        yield from self._until_resumed(barrier, timeout_s)
+
+    def _until_resumed(self, barrier: _Barrier, timeout_s: float) -> Iterator[Callable[[], bool]]:
+        """What both kinds of lease do between their beginning and their end."""
         try:
             self._wait(barrier.reached, timeout_s)
             yield barrier.reached.is_set

@@ -112,11 +112,20 @@ def replace_file(path: str, data: bytes, durable: bool = True) -> None:
 
 
 def write_named(path: str, data: bytes) -> None:
-    """Make ``data`` the content of a file that a person named. Raises OSError.
+    """Make ``data`` the content of a file that a person named. Raises WriteError.
 
     A link stays a link, and what is no regular file, such as a device or a pipe, is written
     to as it is: it must not be replaced.
     """
+    try:
+        _write_named(path, data)
+    except OSError as error:
+        failed = write_error("write the file", error, path)
+        failed.hint = "Name another file or folder; what is saved is safe."
+        raise failed from error
+
+
+def _write_named(path: str, data: bytes) -> None:
     try:
         regular = stat.S_ISREG(os.stat(path).st_mode)
     except FileNotFoundError:

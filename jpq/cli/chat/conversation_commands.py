@@ -16,7 +16,7 @@ from jpq.conversation.tokens import estimate_tokens
 from jpq.errors import BadInputError, UsageError
 from jpq.provider.window import context_window
 from jpq.render.aside import cost_words, usage_words
-from jpq.store.files import write_error, write_named
+from jpq.store.files import write_named
 from jpq.store.fork import fork as fork_conversation
 from jpq.store.reading import SavedConversation
 
@@ -102,12 +102,7 @@ def save(place: Place, words: str) -> Done:
             hint="Names end with .md, .txt, .json, .jsonl or .html.",
         )
     data = formatted(_saved(place), format).encode("utf-8", "replace")
-    try:
-        write_named(path, data)
-    except OSError as error:
-        failed = write_error("save the conversation", error, path)
-        failed.hint = "Name another file or folder; the conversation itself is safe."
-        raise failed from error
+    write_named(path, data)
     voice.say(f"Written to {path}")
     return None
 
