@@ -10,6 +10,8 @@ from typing import Any, Iterator, Optional
 # Which wire the running thread opens its request on: neither requests nor urllib3 can pass
 # anything on to the connection they pick, but they stay on the calling thread.
 _running = threading.local()
+_MOST_INTERIM = 100
+_LONGEST_LINE = 65537  # bytes
 
 
 class Aborted(Exception):
@@ -83,6 +85,21 @@ class Wire:
             self._duplicate = None
 
 
+class _Final:
+    """Mixed into an http.client reply: passes over those before it, of which Python knows 100."""
+
+    fp: Any
+
+    def _read_status(self) -> Any:
+        for _ in range(_MOST_INTERIM):
+            status = super()._read_status()  # type: ignore[misc]
+            if not 102 <= status[1] < 200:
+                break
+            while self.fp.readline(_LONGEST_LINE).strip():
+                pass
+        return status
+
+
 class _Watched:
     """Mixed into a urllib3 connection: tells the running thread's wire about its socket."""
 
@@ -114,5 +131,7 @@ def watch(manager: Any) -> None:
 def _watched(pool: Any) -> Any:
     if issubclass(pool.ConnectionCls, _Watched):
         return pool
-    connection = type(pool.ConnectionCls.__name__, (_Watched, pool.ConnectionCls), {})
+    made = pool.ConnectionCls
+    reply = type(made.response_class.__name__, (_Final, made.response_class), {})
+    connection = type(made.__name__, (_Watched, made), {"response_class": reply})
     return type(pool.__name__, (pool,), {"ConnectionCls": connection})

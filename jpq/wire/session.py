@@ -36,12 +36,18 @@ class _Adapter(requests.adapters.HTTPAdapter):
         super().close()
 
 
+class _Session(requests.Session):
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """None: requests looks where a redirect leads even if it is not to follow it, and takes
+        a target that is no URL for a fault of the one that was asked."""
+
+
 def watched_session() -> requests.Session:
     """A session whose requests must be made within ``Wire.carrying_this_thread``.
 
     ``.netrc``, cookies of the environment and default headers are not used.
     """
-    session = requests.Session()
+    session = _Session()
     session.trust_env = False  # or .netrc would replace the Authorization header
     session.headers.clear()
     for scheme in ("http://", "https://"):

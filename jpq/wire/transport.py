@@ -281,8 +281,11 @@ def _same_server_redirect(reply: requests.Response, url: str) -> Optional[str]:
     location = reply.headers.get("Location")
     if not location:
         return None
-    target = urljoin(url, location)
-    return target if _server(target) == _server(url) else None
+    try:
+        target = urljoin(url, location)
+        return target if _server(target) == _server(url) else None
+    except ValueError:
+        return None  # it is no URL
 
 
 def _server(url: str) -> Tuple[str, str]:

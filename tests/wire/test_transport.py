@@ -301,6 +301,30 @@ def test_a_redirect_that_names_no_target_is_returned(transport: Transport) -> No
     assert len(server.seen) == 1
 
 
+@pytest.mark.parametrize("status", ["302 Found", "307 Temporary", "308 Permanent"])
+@pytest.mark.parametrize("location", ["http://[::1", "http://a:b/", "mailto:x"])
+def test_a_redirect_to_what_is_no_address_is_returned(
+    transport: Transport, status: str, location: str
+) -> None:
+    with Server(_redirect(status, location)) as server, _open(transport, server.url) as response:
+        assert response.status == int(status[:3])
+
+
+@pytest.mark.parametrize("interim", [b"100 Continue", b"102 Processing", b"103 Early Hints"])
+def test_replies_before_the_reply_are_passed_over(transport: Transport, interim: bytes) -> None:
+    before = b"HTTP/1.1 " + interim + b"\r\nLink: </a>\r\nContent-Length: 9\r\n\r\n"
+    with Server([before * 3, *_framed("chunked", b"ok"), KEEP]) as server:
+        assert _body(transport, server.url) == b"ok"
+        assert _body(transport, server.url) == b"ok"  # over the same connection
+    assert len(server.seen) == 2
+
+
+def test_a_server_that_never_comes_to_its_reply_is_given_up(transport: Transport) -> None:
+    endless = [b"HTTP/1.1 102 Processing\r\n\r\n" * 200]
+    with Server(endless) as server, _open(transport, server.url) as response:
+        assert response.status == 102
+
+
 def test_a_circle_of_redirects_ends(transport: Transport) -> None:
     with Server(_redirect("308 Permanent", "/v1")) as server:
         failure = _failure(transport, server.url)
