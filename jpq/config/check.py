@@ -64,7 +64,23 @@ def checked_value(row: Row, path: Path, value: Any, where: Where) -> Any:
     odd = _not_json(value)
     if odd:
         raise _wrong(path, f"holds {odd}, which cannot be sent", where)
+    if row.name == "providers.*.headers":
+        _check_headers(path, value, where)
     return copied(value)
+
+
+def _check_headers(path: Path, headers: Mapping[str, str], where: Where) -> None:
+    for name, value in headers.items():
+        bare = name.translate(_NAME_SIGNS)
+        if not name.isascii() or not (bare.isalnum() or name and not bare):
+            raise _wrong(path + (name,), "cannot be the name of a header", where)
+        bare = value.strip().replace("\t", "")
+        if not (bare.isascii() and bare.isprintable()):
+            raise _wrong(path + (name,), "holds a character that cannot be sent", where)
+
+
+# What may stand in the name of a header beside letters and digits.
+_NAME_SIGNS = dict.fromkeys(map(ord, "!#$%&'*+-.^_`|~"))
 
 
 def _check_choice(row: Row, path: Path, value: str, where: Where) -> None:
