@@ -16,7 +16,7 @@ from jpq.conversation.event import (
 )
 from jpq.conversation.sanitize import CUT_CALL
 from jpq.conversation.thread import Origin
-from jpq.events.parts import CONTENT_FILTER, LENGTH, REFUSAL, STOP, StreamEvent
+from jpq.events.parts import CONTENT_FILTER, LENGTH, PAUSED, REFUSAL, STOP, StreamEvent
 from jpq.events.transcript import (
     Block,
     ChatResponse,
@@ -63,7 +63,8 @@ class CycleFold:
         """
         response = self.response()
         if response.is_complete:
-            return [self._draft(block) for block in response.blocks if _has_content(block)]
+            drafts = [self._draft(block) for block in response.blocks if _has_content(block)]
+            return _paused(drafts) if response.stop_reason == PAUSED else drafts
         whole = [b for b in response.blocks if not isinstance(b, ToolCallBlock) or b.finished]
         open_end = whole[-1] if whole and _was_shown(whole[-1]) else None
         kept = [block for block in whole if block is open_end or _has_content(block)]
@@ -96,6 +97,12 @@ class CycleFold:
         if isinstance(block, TextBlock):
             return Draft(AssistantMessage(block.text), metadata)
         return Draft(AssistantReasoning(block.text), metadata)
+
+
+def _paused(drafts: Drafts) -> Drafts:
+    """``drafts`` of an answer that the provider paused, which is marked on the last of them."""
+    marked = [Draft(event, {**metadata, "paused": True}) for event, metadata in drafts[-1:]]
+    return [*drafts[:-1], *marked]
 
 
 def _has_content(block: Block) -> bool:

@@ -140,7 +140,8 @@ class Entry(NamedTuple):
 
     ``timestamp`` is UTC ISO 8601 with milliseconds and ``Z``. ``metadata`` may hold
     ``provider`` and ``model`` (who made the event), ``opaque`` (their data, verbatim) and
-    ``partial`` (true: the text was cut here and the next message continues it).
+    ``partial`` (true: the text was cut here and the next message continues it) and ``paused``
+    (true: the provider paused its answer behind this event, and goes on when asked again).
     ``line`` is the line as read from the file, without its line end; None for an entry
     that has not been written. ``repeated_id`` is the id in that line where an earlier entry
     has it too; what refers to it is ambiguous.

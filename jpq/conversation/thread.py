@@ -145,6 +145,7 @@ class _ThreadBuilder:
         self._blocks: List[ThreadBlock] = []  # of the open assistant message
         self._calls: Deque[ThreadToolCall] = deque()  # that wait for their results
         self._cut: Optional[int] = None  # where in _blocks a cut text is, to be gone on with
+        self._paused = False  # the provider paused behind the last of _blocks
         self._call_ids: Set[str] = set()
         self._mismatch = ""  # what the last answer, which was to match a schema, had wrong
 
@@ -166,7 +167,7 @@ class _ThreadBuilder:
             else:
                 self._add_block(entry)
             self._mismatch = str(entry.metadata.get("mismatch") or self._mismatch)
-        self._close_assistant()
+        self._close_assistant(goes_on=asks_again and self._paused)
         if asks_again:
             self._complain()
         return self._messages
@@ -182,6 +183,7 @@ class _ThreadBuilder:
         event, origin = entry.event, _origin(entry)
         if isinstance(event, _ANSWERS):
             self._complain()
+            self._paused = bool(entry.metadata.get("paused"))
         if isinstance(event, AssistantMessage):
             self._add_text(event.text, entry)
         elif isinstance(event, AssistantStructured):
@@ -213,13 +215,13 @@ class _ThreadBuilder:
         self._blocks.append(call)
         self._calls.append(call)
 
-    def _close_assistant(self) -> None:
+    def _close_assistant(self, goes_on: bool = False) -> None:
         blocks = [kept for kept in map(_sendable, self._blocks) if kept is not None]
         while blocks and isinstance(blocks[-1], ThreadReasoning):
             blocks.pop()  # reasoning that led to nothing is refused by the API that made it
         # Blocks of other kinds may be dropped by a provider that did not make them, which
-        # must not leave an empty message behind.
-        if any(isinstance(block, (ThreadText, ThreadToolCall)) for block in blocks):
+        # must not leave an empty message behind. An answer that was paused is nothing else yet.
+        if any(goes_on or isinstance(block, (ThreadText, ThreadToolCall)) for block in blocks):
             if not self._messages:
                 self._push(USER, [ThreadText(NO_REQUEST)])
             self._push(ASSISTANT, blocks)

@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set, Union
 
 from jpq.conversation.thread import (
     ASSISTANT,
+    USER,
     Origin,
     ThreadBlock,
     ThreadDocument,
@@ -39,7 +40,8 @@ def input_items(request: ProviderRequest, row: ProviderRow) -> List[Item]:
     says that the server's stream goes on with it; elsewhere the model is asked to go on."""
     items = _Encoder(request, row).items()
     prefill = row.quirks.get("prefill", False) and request.stream
-    if request.thread.continues and items and not prefill:
+    is_open = bool(items) and items[-1].get("role") != USER
+    if request.thread.continues and is_open and not prefill:
         items.append(_user_message([_input_text(CONTINUE)]))
     return items
 

@@ -75,7 +75,9 @@ def check_every_api_accepts(thread: Thread) -> None:
             assert not isinstance(block, ThreadToolCall) or (block.id and block.name)
         if message.role == ASSISTANT:
             assert not isinstance(message.blocks[-1], ThreadReasoning)
-            assert any(isinstance(b, (ThreadText, ThreadToolCall)) for b in message.blocks)
+            said = any(isinstance(b, (ThreadText, ThreadToolCall)) for b in message.blocks)
+            goes_on = thread.continues and message is thread.messages[-1]
+            assert said or goes_on, "only its maker could be sent this message"
     assert not open_calls, "the last calls have no results"
     assert not thread.continues or thread.messages[-1].role == ASSISTANT
 
@@ -96,7 +98,12 @@ ANY_EVENT = st.one_of(
     st.just(END),
 )
 ANY_METADATA = st.fixed_dictionaries(
-    {}, optional={**{k: st.just(v) for k, v in PARTIAL.items()}, "opaque": st.just({"s": 1})}
+    {},
+    optional={
+        **{k: st.just(v) for k, v in PARTIAL.items()},
+        "opaque": st.just({"s": 1}),
+        "paused": st.just(True),
+    },
 )
 
 
@@ -208,6 +215,22 @@ def test_continues_only_when_asked_and_possible() -> None:
     thread = build_thread(nothing_came, continue_last=True)
     assert not thread.continues
     assert thread.messages == (Message(USER, (ThreadText("a"),)),)
+
+
+def test_a_paused_answer_is_gone_on_with_although_it_says_nothing_yet() -> None:
+    search = {"type": "server_tool_use", "id": "s1"}
+    paused = (AssistantOpaque(search), {**MADE_BY, "paused": True})
+    thought = (AssistantReasoning("hm"), {**MADE_BY, "opaque": {"signature": "s"}})
+    asked = entries(ChatRequest("a"), thought, paused, TurnEnd("limited", "pause_turn", {}, None))
+    thread = build_thread(asked, continue_last=True)
+    assert thread.continues
+    assert thread.messages[1].blocks == (
+        ThreadReasoning("hm", ORIGIN, {"signature": "s"}),
+        ThreadOpaque(search, ORIGIN),
+    )
+    assert [m.role for m in build_thread(asked).messages] == [USER]
+    other = (AssistantOpaque({"type": "redacted"}), MADE_BY)
+    assert not build_thread(entries(ChatRequest("a"), other), continue_last=True).continues
 
 
 def test_opaque_blocks_keep_their_origin() -> None:

@@ -16,10 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jpq.conversation.attachment import Attachment, as_metadata
-from jpq.conversation.event import AssistantMessage, ChatRequest, Draft, ToolCall, ToolResponse
+from jpq.conversation.event import (
+    AssistantMessage,
+    AssistantOpaque,
+    ChatRequest,
+    Draft,
+    ToolCall,
+    ToolResponse,
+)
 from jpq.conversation.thread import Origin, Thread
 from jpq.provider.base import ProviderRequest, ProviderRow
 from jpq.provider.registry import load_api, resolve
+from jpq.provider.wire_request import CONTINUE
 from tests.support import (
     mixed_conversations,
     validators_anthropic,
@@ -69,6 +77,17 @@ def test_any_api_takes_a_conversation_of_any_other(made_by: str, to: str) -> Non
     assert "I look twice." in body and "A dot." in body and "And now?" in body
     assert "nothing there" in body and "Zoë" in body and "Grüße" in body
     assert PNG is not None and PNG.content in body
+
+
+@pytest.mark.parametrize("to", APIS)
+def test_another_model_is_asked_anew_what_one_paused_at(to: str) -> None:
+    search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": "SECRET"}}
+    paused = Draft(AssistantOpaque(search), {"provider": "maker", "model": "m9", "paused": True})
+    drafts = [Draft(ChatRequest("Who?")), paused]
+    thread = thread_of(drafts, continue_last=True)
+    assert thread.continues
+    body = sent(to, thread, row(to))
+    assert "SECRET" not in body and CONTINUE not in body
 
 
 @pytest.mark.parametrize("made_by", APIS)

@@ -144,8 +144,8 @@ def turn(api: str, origin: Origin, question: str = "What is this?") -> List[Draf
     ]
 
 
-def thread_of(drafts: Sequence[Draft]) -> Thread:
+def thread_of(drafts: Sequence[Draft], continue_last: bool = False) -> Thread:
     stream = ConversationStream()
     for draft in drafts:
         stream.append(draft)
-    return build_thread(stream.entries, "Be brief.")
+    return build_thread(stream.entries, "Be brief.", continue_last)

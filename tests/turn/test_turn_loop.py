@@ -18,7 +18,7 @@ from jpq.conversation.event import (
     TurnEnd,
 )
 from jpq.conversation.sanitize import NOT_ANSWERED
-from jpq.conversation.thread import build_thread
+from jpq.conversation.thread import ThreadOpaque, build_thread
 from jpq.errors import ErrorKind, StreamError, WriteError
 from jpq.events.parts import (
     LENGTH,
@@ -27,8 +27,10 @@ from jpq.events.parts import (
     STOP,
     TOOL_CALLS,
     Finished,
+    Flush,
     MessageDelta,
     Metered,
+    Opaque,
     Part,
     ReasoningDelta,
     Started,
@@ -385,6 +387,14 @@ def test_an_answer_that_the_provider_paused_is_sent_back_and_goes_on() -> None:
     outcome = turn.ask()
     assert (outcome.ending.status, outcome.text) == ("complete", "First, then.")
     assert turn.provider.requests[1].thread.continues
+
+
+def test_a_pause_before_anything_was_said_keeps_what_the_provider_does() -> None:
+    search = Part(0, Opaque({"type": "server_tool_use", "id": "s1"}))
+    turn = Turn([search, Flush(0), Finished(PAUSED)], [text("Found."), DONE])
+    assert turn.ask().text == "Found."
+    thread = turn.provider.requests[1].thread
+    assert thread.continues and isinstance(thread.messages[-1].blocks[-1], ThreadOpaque)
 
 
 def test_a_provider_that_pauses_for_ever_is_stopped_by_the_limit() -> None:
