@@ -47,6 +47,9 @@ _CONTEXT_CODES = {
 _context_words = _words(
     r"context (length|window|size)|maximum context|(prompt|input) is too long|prompt too long"
     r"|too many (input )?tokens|exceeds the maximum number of tokens|messages is too long"
+    # Anthropic, vLLM, Kimi, Z.ai, Qwen, text-generation-inference
+    r"|exceed context limit|maximum model length|exceeded model token limit"
+    r"|prompt exceeds max length|range of input length|`inputs` tokens \+ `max_new_tokens`"
 )
 
 
@@ -63,10 +66,12 @@ _QUOTA_CODES = {
     "insufficient_credits",
     "insufficient_quota",
     "payment_required",
+    "usage_limit_reached",
 }
 _quota_words = _words(
     r"exceeded your current quota|balance is too low|insufficient (balance|credit|funds|quota)"
     r"|out of credits|spending limit|used all available credits|quota exhausted"
+    r"|reached your (\w+ )?usage limit"
 )
 
 

@@ -102,6 +102,7 @@ def _from(status: int, value: Any, **headers: str) -> StreamError:
                "raw": '{"error": {"message": "upstream is full"}}', "provider_name": "X"}}},
          ErrorKind.RATE_LIMITED, "upstream is full"),
         (400, {"unheard": "of"}, ErrorKind.INVALID_REQUEST, '"unheard": "of"'),
+        (429, {"error": "you have reached your weekly usage limit"}, ErrorKind.QUOTA, "weekly"),
         (400, b"[" * 100_000, ErrorKind.INVALID_REQUEST, "[[["),
     ],
 )  # fmt: skip
@@ -109,6 +110,24 @@ def test_shape(status: int, value: Any, kind: ErrorKind, words: str) -> None:
     error = _from(status, value)
     assert (error.kind, error.status) == (kind, status)
     assert words in error.message
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "input length and `max_tokens` exceed context limit: 190000 + 16000 > 200000",
+        "The decoder prompt (length 8357) is longer than the maximum model length of 8192.",
+        "Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)",
+        "Prompt exceeds max length",
+        "InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
+        "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "Input is too long for requested model.",
+    ],
+)
+def test_too_long_is_said_in_many_ways(words: str) -> None:
+    error = _from(400, {"error": {"message": words, "type": "invalid_request_error"}})
+    assert error.kind is ErrorKind.CONTEXT_LENGTH and words in error.message
 
 
 @pytest.mark.parametrize(
