@@ -121,7 +121,7 @@ def write_named(path: str, data: bytes) -> None:
         _write_named(path, data)
     except OSError as error:
         failed = write_error("write the file", error, path)
-        failed.hint = "Name another file or folder; what is saved is safe."
+        failed.hint = "Name another file or folder, or make room there; what is saved is safe."
         raise failed from error
 
 

@@ -250,10 +250,10 @@ def test_no_room_for_a_copy_leaves_nothing_of_it(home: Home) -> None:
         home.run(*model_at(server), "q1")
     (folder,) = home.folders()
     before = entries(folder)
-    for words in ("fork", "export -o copy.jpq"):
+    for words, hint in (("fork", "Free some space"), ("export -o copy.jpq", "Name another file")):
         full = f"ulimit -f 2; jpq conversation {words}"
         ran = shell(full, environ=home.environ, cwd=home.cwd)
-        ran.failed_with(74, "File too large", "Free some space")
+        ran.failed_with(74, "File too large", hint)
     assert home.folders() == [folder] and entries(folder) == before
     assert not [name for name in os.listdir(home.cwd) if "copy" in name]
     assert home.run("conversation", "path").text == folder + "\n"
