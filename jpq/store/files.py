@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from typing import List
 
-from jpq.errors import WriteError
+from jpq.errors import BadInputError, WriteError
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
@@ -47,6 +48,30 @@ def write_all(descriptor: int, data: bytes) -> None:
     written = os.write(descriptor, data)
     while written < len(data):
         written += os.write(descriptor, data[written : written + _PIECE])
+
+
+def names_in(folder: str) -> List[str]:
+    """What is in ``folder``, and nothing where there is none. Raises BadInputError."""
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise BadInputError(
+            f"The folder cannot be read: {error.strerror or error}.",
+            where=folder,
+            hint="Check its permissions, or set JPQ_HOME to another one.",
+        ) from error
+
+
+def is_file(path: str) -> bool:
+    """Whether there is a regular file. Raises PermissionError where nobody may look."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except PermissionError:
+        raise
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return False
 
 
 def read_file(path: str) -> bytes:

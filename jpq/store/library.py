@@ -14,7 +14,9 @@ from jpq.conversation.identity import base36, random_base36, utc_timestamp
 from jpq.conversation.stream import ConversationStream
 from jpq.errors import BadInputError
 from jpq.store.files import (
+    is_file,
     make_private_folder,
+    names_in,
     open_private,
     remove_tree,
     write_all,
@@ -159,12 +161,8 @@ class Library:
         return sorted(summaries, key=lambda row: (row.updated_at, row.id), reverse=True)
 
     def ids(self) -> List[str]:
-        """The id of every conversation, the oldest first."""
-        try:
-            names = os.listdir(self._folder)
-        except OSError:
-            return []
-        return sorted(name for name in names if self._is_conversation(name))
+        """The id of every conversation, the oldest first. Raises BadInputError."""
+        return sorted(filter(self._is_conversation, names_in(self._folder)))
 
     def resolve(self, text: str, part_of_title: bool = True) -> str:
         """The id that ``text`` names: an id, the beginning of one, or a title or part of one.
@@ -249,7 +247,10 @@ class Library:
         if not name or name.startswith(".") or os.path.basename(name) != name:
             return False
         folder = os.path.join(self._folder, name)
-        return any(os.path.isfile(os.path.join(folder, file)) for file in (METADATA, EVENTS))
+        try:
+            return any(is_file(os.path.join(folder, file)) for file in (METADATA, EVENTS))
+        except PermissionError:
+            return True  # whatever reads it says so
 
     def _is_of(self, id: str, workspace: str) -> bool:
         if not self._is_conversation(id):

@@ -22,10 +22,7 @@ from tests.support.programs import (
     shell,
 )
 from tests.support.server import Pause, Server, Tell, answer, chunk, delta, error, head, sse
-
-needs_permissions = pytest.mark.skipif(
-    os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere"
-)
+from tests.support.unprivileged import bound_jpq, needs_permissions
 
 
 @pytest.fixture
@@ -183,9 +180,34 @@ def test_a_folder_that_is_read_only(model: List[str], folder: str) -> None:
     os.makedirs(path)
     os.chmod(path, 0o500)
     try:
-        answered_but_not_saved(jpq(*model, "hi"), "Permission denied")
+        answered_but_not_saved(bound_jpq(*model, "hi"), "Permission denied")
     finally:
         os.chmod(path, 0o700)
+
+
+@needs_permissions
+def test_conversations_that_nobody_may_read(model: List[str]) -> None:
+    """They are named, and not taken for none."""
+    assert jpq(*model, "hi").code == 0
+    (folder,) = conversations()
+    id = os.path.basename(folder)
+    os.chmod(folder, 0)
+    try:
+        listed = bound_jpq("conversation", "ls")
+        assert (listed.code, listed.text.split()[0], "damaged" in listed.text) == (0, id, True)
+        assert f"{id} is damaged (Permission denied)" in listed.told[0]
+        bound_jpq("conversation", "show", id).failed_with(65, "Permission denied", folder)
+    finally:
+        os.chmod(folder, 0o700)
+    parent = os.path.dirname(folder)
+    os.chmod(parent, 0)
+    try:
+        for words in (["ls"], ["show"], ["show", id], ["grep", "x"], ["export", "--all"]):
+            ran = bound_jpq("conversation", *words)
+            ran.failed_with(65, "cannot be read: Permission denied", parent)
+        answered_but_not_saved(bound_jpq(*model, "hi"), "Permission denied")
+    finally:
+        os.chmod(parent, 0o700)
 
 
 def test_a_disk_that_takes_nothing(model: List[str]) -> None:
