@@ -86,6 +86,9 @@ def _options(request: ProviderRequest, row: ProviderRow) -> Dict[str, Any]:
             **_table(options.get("output_config")),
         }
     if "thinking" not in options:
+        always = applies(row.quirks.get("always_reasons", False), request.model)
+        if always and _wants_none(options):
+            options = {**options, "reasoning_effort": "low", "reasoning_budget": None}
         _add_reasoning(fields, options, applies(row.quirks.get("budget", False), request.model))
     if "max_tokens" in options:
         fields["max_tokens"] = options["max_tokens"]
@@ -99,7 +102,7 @@ def _add_reasoning(fields: Dict[str, Any], options: Mapping[str, Any], has_budge
     "Migration guide" in Anthropic's documentation); either is translated to the other.
     """
     effort, budget = options.get("reasoning_effort"), options.get("reasoning_budget")
-    if effort == "none" or budget == 0:
+    if _wants_none(options):
         fields["thinking"] = {"type": "disabled"}
     elif effort is None and budget is None:
         return
@@ -115,6 +118,10 @@ def _add_reasoning(fields: Dict[str, Any], options: Mapping[str, Any], has_budge
         fields["thinking"] = {"type": "adaptive", "display": "summarized"}
         config = _table(fields.get("output_config"))
         fields["output_config"] = {"effort": "low" if word == "minimal" else word, **config}
+
+
+def _wants_none(options: Mapping[str, Any]) -> bool:
+    return options.get("reasoning_effort") == "none" or options.get("reasoning_budget") == 0
 
 
 def _table(value: Any) -> Dict[str, Any]:

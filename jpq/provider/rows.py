@@ -23,6 +23,14 @@ _CLAUDE_BEFORE_4_6 = (
     "claude-*-4-5*",
 )
 
+# Anthropic's models that always reason ("Adaptive thinking" and the migration guides of each).
+_CLAUDE_ALWAYS_REASONS = (
+    "claude-fable-*",
+    "claude-mythos-*",
+    "claude-opus-5-5*",
+    "claude-sonnet-5-5*",
+)
+
 # OpenAI's models that do not reason, and refuse to be asked for encrypted reasoning.
 _GPT_WITHOUT_REASONING = (
     "gpt-3.5*",
@@ -72,7 +80,11 @@ ROWS: Tuple[ProviderRow, ...] = (
         "https://api.anthropic.com/v1",
         base_url_env="ANTHROPIC_BASE_URL",
         key_env="ANTHROPIC_API_KEY",
-        quirks={"prefill": _CLAUDE_BEFORE_4_6, "budget": _CLAUDE_BEFORE_4_6},
+        quirks={
+            "prefill": _CLAUDE_BEFORE_4_6,
+            "budget": _CLAUDE_BEFORE_4_6,
+            "always_reasons": _CLAUDE_ALWAYS_REASONS,
+        },
     ),
     ProviderRow(
         "google",

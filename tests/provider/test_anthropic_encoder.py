@@ -166,6 +166,13 @@ def test_reasoning_is_asked_for_by_budget_where_the_model_wants_that() -> None:
     assert options(old, reasoning_budget=2000, max_tokens=3000)["max_tokens"] == 3000
 
 
+def test_a_model_that_always_reasons_does_so_as_little_as_it_can() -> None:
+    always = row(always_reasons=["m*"])
+    for none in ({"reasoning_effort": "none"}, {"reasoning_budget": 0}):
+        body = options(always, **none)
+        assert body["thinking"]["type"] == "adaptive" and body["output_config"] == {"effort": "low"}
+
+
 def test_thinking_may_be_said_in_the_words_of_the_api() -> None:
     body = options(thinking={"type": "disabled"}, reasoning_effort="high")
     assert body["thinking"] == {"type": "disabled"}
