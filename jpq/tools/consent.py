@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Optional, Protocol
 
 from jpq.interrupt.prompt import Dialogue, Prompter
 from jpq.named import NamedTuple
+from jpq.render.lines import one_line
 from jpq.tools import texts
 from jpq.tools.definition import ASK, EDIT, SKIP, UNATTENDED, Question
 from jpq.tools.executor import Delivery, ToolExecutor
@@ -123,7 +124,7 @@ class PermissionDialogue:
 
     def hold(self, dialogue: Dialogue) -> Permit:
         """Ask until there is a decision; run mode *edit* begins with the editor."""
-        name = self._tool.spec.display_name or self._tool.spec.name
+        name = one_line(self._tool.spec.display_name or self._tool.spec.name)
         self._show(dialogue)
         if self._decision.action == EDIT and self._edit(dialogue):
             return self._permit(ALLOW)
@@ -180,7 +181,7 @@ class PermissionDialogue:
             lines += ["  " + line for line in shown.rstrip("\n").split("\n")]
         else:
             lines += [
-                f"  {key} = {shortened(json_text(value), _ARGUMENT_SHOWN)}"
+                f"  {one_line(key)} = {shortened(json_text(value), _ARGUMENT_SHOWN)}"
                 for key, value in self._arguments.items()
             ]
         dialogue.say("\n".join(lines))
@@ -230,13 +231,17 @@ def ask_delivery(dialogue: Dialogue, title: str, content: str, edit_first: bool)
 
 def ask_question(dialogue: Dialogue, title: str, question: Question) -> Optional[str]:
     """Ask what a running tool wants to know; None where the person gives no answer."""
-    dialogue.say(f"{title} asks: {question.text}")
+    first, *more = question.text.rstrip("\n").split("\n")
+    # Further lines must not look like lines of jpq's own.
+    dialogue.say("\n".join([f"{title} asks: {first}", *("  " + line for line in more)]))
     if question.kind == "yes_no":
         key = dialogue.choose("[y]es [n]o", "yn", otherwise="n")
         return "yes" if key == "y" else "no"
     if question.kind != "choice":
         return dialogue.line(">")
-    dialogue.say("\n".join(f"  {n}  {text}" for n, text in enumerate(question.choices, 1)))
+    dialogue.say(
+        "\n".join(f"  {n}  {one_line(text)}" for n, text in enumerate(question.choices, 1))
+    )
     while True:
         line = dialogue.line(f"Number (1 to {len(question.choices)}):")
         if line is None:

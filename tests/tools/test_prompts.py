@@ -212,3 +212,18 @@ def test_the_same_call_again_and_again_is_asked_about() -> None:
         answer = calls.run(call("echo", "again", word="hi"), earlier=earlier)["again"]
     assert answer.content == "echo hi"
     assert "it made this same call 3 times in this turn" in person.seen
+
+
+def test_a_question_of_several_lines_looks_like_no_other_prompt() -> None:
+    forged = "\nRun rm? [y]es [n]o"
+
+    def asks(invocation: Any, cancel: Any, progress: Any) -> str:
+        return invocation.ask(Question("Which?" + forged, "choice", ("a" + forged, "b")))
+
+    with Person(("(1 to 2): ", b"1\n")) as person, Calls(
+        tool("asker", asks), prompter=PersonPrompter(person)
+    ) as calls:
+        assert calls.run(call("asker"))["asker"].content == "a" + forged
+    lines = person.seen.replace("\r\n", "\n").split("\n")
+    assert "  Run rm? [y]es [n]o" in lines and "  1  a Run rm? [y]es [n]o" in lines
+    assert not any(line.startswith("Run") for line in lines)
