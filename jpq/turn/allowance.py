@@ -91,13 +91,16 @@ class Allowance:
         self, reached: ending.Ending, stop_reason: Optional[str], tally: Tally
     ) -> Optional[str]:
         """Why another request is sent after an answer without calls, which ended as ``reached``:
-        it was a pause, or the answer is empty, or not as demanded. None: no other is sent."""
+        it was a pause, or the answer is empty, failed before it said anything, or is not as
+        demanded. None: no other is sent."""
         if self.spent(tally):
             return None
         if stop_reason == PAUSED and not self.over:
             return Trigger.PAUSED
         trigger = None
-        if reached.status == ending.EMPTY and self._retries and not tally.asked_again:
+        failed_silently = reached.status == ending.ERROR and not tally.last_text.strip()
+        is_empty = reached.status == ending.EMPTY or failed_silently
+        if is_empty and self._retries and not tally.asked_again:
             tally.asked_again = True
             trigger = Trigger.EMPTY
         elif self._demand is not None and self._demand.asks_again():

@@ -21,6 +21,7 @@ from jpq.conversation.sanitize import NOT_ANSWERED
 from jpq.conversation.thread import ThreadOpaque, build_thread
 from jpq.errors import ErrorKind, StreamError, WriteError
 from jpq.events.parts import (
+    ERROR,
     LENGTH,
     PAUSED,
     REFUSAL,
@@ -291,6 +292,19 @@ def test_an_empty_answer_is_asked_for_again_once_and_said(empty: Sequence[Any]) 
     assert [event for event in turn.events if isinstance(event, AssistantMessage)] == [
         AssistantMessage("Hi")
     ]
+
+
+def test_an_answer_that_failed_before_it_said_anything_is_asked_for_again_once() -> None:
+    failed = [Finished(ERROR, {"native": "MALFORMED_FUNCTION_CALL"})]
+    outcome = Turn(failed, [text("Hi"), DONE], max_cycles=0).ask()
+    assert (outcome.ending.status, outcome.text) == ("complete", "Hi")
+    turn = Turn(failed)
+    outcome = turn.ask()
+    assert (outcome.ending.status, outcome.ending.exit_code) == ("error", 76)
+    assert len(turn.provider.requests) == 2
+    said = Turn([text("Hm"), *failed])
+    assert said.ask().ending.status == "error"
+    assert len(said.provider.requests) == 1
 
 
 def test_an_answer_that_stays_empty_is_reported_after_the_second_time() -> None:
