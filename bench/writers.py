@@ -24,9 +24,11 @@ _LONGEST_DELAY_S = 0.4
 _LONGEST_S = 60.0
 
 # No file may grow beyond so many bytes; a write beyond them fails as one to a full disk does.
+# Python would keep bytecode of which only the beginning was written.
 _LIMITED = (
     "import os, resource, sys; size = int(sys.argv[1]);"
     "resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY));"
+    "os.environ['PYTHONDONTWRITEBYTECODE'] = '1';"
     "os.execv(sys.argv[2], sys.argv[2:])"
 )
 

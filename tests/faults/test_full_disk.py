@@ -21,9 +21,11 @@ from tests.support.ptys import Child, environment, jpq, run
 from tests.support.server import DONE, FINISH, LAST_CHUNK, Server, answer, chunk, delta, head, sse
 
 # No file may grow beyond so many bytes; a write beyond them fails as one to a full disk does.
+# Python would keep bytecode of which only the beginning was written.
 LIMITED = (
     "import os, resource, sys; size = int(sys.argv[1]);"
     "resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY));"
+    "os.environ['PYTHONDONTWRITEBYTECODE'] = '1';"
     "os.execv(sys.argv[2], sys.argv[2:])"
 )
 PIECES = [f"piece {number} " + "of many " * 20 + "\n" for number in range(300)]  # 51 kB

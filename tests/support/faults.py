@@ -258,8 +258,10 @@ class _Turn:
                 )
             )
             stack.callback(released.set)
+            # On a full disk Python would keep bytecode of which only the beginning was written.
+            struck = {**self._environ, "PYTHONDONTWRITEBYTECODE": "1"}
             child = stack.enter_context(
-                Child(self._query(server, "-c", "go"), self._environ, self._folder, terminal=False)
+                Child(self._query(server, "-c", "go"), struck, self._folder, terminal=False)
             )
             self._wait_for_moment(child, reached, released)
             assert self._fault.strike is not None

@@ -97,9 +97,12 @@ def shell(
     """Run a line of bash in which ``jpq`` is the program and ``$1``, ``$2`` are ``words``."""
     line = 'jpq() { "${JPQ[@]}" "$@"; }; ' + command
     quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in JPQ)
+    given = environment() if environ is None else dict(environ)
+    if "ulimit" in command:  # else Python keeps bytecode of which only the beginning was written
+        given["PYTHONDONTWRITEBYTECODE"] = "1"
     done = subprocess.run(
         ["bash", "-c", f"JPQ=({quoted}); {line}", "bash", *words],
-        env=environment() if environ is None else dict(environ),
+        env=given,
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         capture_output=True,
