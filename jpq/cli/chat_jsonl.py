@@ -36,6 +36,7 @@ from jpq.turn.ending import of_display
 from jpq.turn.inbox import Inbox
 
 _FLUSH_POLL_S = 0.1
+_LONGEST_LINE_BYTES = 100 << 20
 # How long a reader may take over what is left to write when a signal ends the run.
 _LAST_WORDS_S = 0.3
 
@@ -223,10 +224,11 @@ class JsonChat:
 
 
 def _read_lines(stdin: Optional[BinaryIO], post: Callable[[Any], None]) -> None:
-    """The body of the reader thread. What cannot be read is the end."""
+    """The body of the reader thread. What cannot be read is the end; a line that is longer than
+    any model takes comes in pieces, of which none is JSON."""
     try:
         while stdin is not None:
-            line = stdin.readline()
+            line = stdin.readline(_LONGEST_LINE_BYTES)
             if not line:
                 break
             post(_Read(line))

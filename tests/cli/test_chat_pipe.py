@@ -36,6 +36,14 @@ def test_each_line_is_a_turn_of_one_conversation() -> None:
     assert types == ["chat_request", "chat_response", "turn_end"] * 2
 
 
+def test_bytes_that_are_no_utf_8_are_told_once() -> None:
+    with Server(answer("One."), answer("Two.")) as server:
+        ran = jpq("chat", *model_at(server), stdin=b"caf\xe9\nna\xefve \xef\xbf\xbd\n")
+    assert (ran.code, ran.text) == (0, "One.\n\nTwo.\n")
+    assert [question(seen) for seen in server.seen] == ["caf\ufffd", "na\ufffdve \ufffd"]
+    assert ran.err.decode().count("not UTF-8") == 1
+
+
 def test_the_words_are_the_first_message() -> None:
     with Server(answer("One."), answer("Two.")) as server:
         ran = jpq("chat", *model_at(server), "say", "one", stdin=b"say two")

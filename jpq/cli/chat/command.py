@@ -101,7 +101,7 @@ def _messages(
     chat: Chat, editor: Optional[LineEditor], voice: Voice, signals: PromptSignals
 ) -> Messages:
     if editor is None:
-        return PipedMessages(chat.env.stdin)
+        return PipedMessages(chat.env.stdin, voice.warn)
     # Of no use where nobody types.
     completion = importlib.import_module("jpq.cli.chat.completion")
     editor.complete_with(completion.Completion(chat))

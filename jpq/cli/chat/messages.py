@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO, Optional
+from typing import TYPE_CHECKING, BinaryIO, Callable, Optional
 
 from jpq.cli.chat.message import Composer
 from jpq.cli.chat.signals import Pressed, PromptSignals
@@ -19,15 +19,16 @@ _CLEARED = "The line is cleared. Ctrl+D leaves the chat."
 class PipedMessages:
     """The lines of a pipe or a file. Main thread."""
 
-    def __init__(self, stdin: Optional[BinaryIO]) -> None:
+    def __init__(self, stdin: Optional[BinaryIO], tell: Callable[[str], None]) -> None:
         self._stdin = stdin
+        self._tell: Optional[Callable[[str], None]] = tell  # until it was told
         self._composer = Composer()
 
     def next(self) -> Optional[str]:
         """The next message that is not blank; None at the end."""
         while True:
             line = b"" if self._stdin is None else self._stdin.readline()
-            text = self._composer.end() if not line else self._composer.feed(_decoded(line))
+            text = self._composer.end() if not line else self._composer.feed(self._decoded(line))
             if text is not None and text.strip():
                 return text
             if not line:
@@ -35,6 +36,13 @@ class PipedMessages:
 
     def remember(self, text: str) -> None:
         """Nothing: there are no arrow keys."""
+
+    def _decoded(self, line: bytes) -> str:
+        text = line.decode("utf-8", "replace")
+        if self._tell is not None and "\ufffd" in text and "\ufffd".encode() not in line:
+            self._tell("stdin holds bytes that are not UTF-8; they are sent as U+FFFD.")
+            self._tell = None
+        return text.rstrip("\r\n")
 
 
 class TypedMessages:
@@ -88,7 +96,3 @@ class TypedMessages:
             self._voice.mention(_CLEARED)
         elif not pressed.typed and not composed:
             self._voice.mention(_HOW_TO_LEAVE)
-
-
-def _decoded(line: bytes) -> str:
-    return line.decode("utf-8", "replace").rstrip("\r\n")
