@@ -29,6 +29,7 @@ from jpq.cli.chat_jsonl_setup import SessionOptions
 from jpq.cli.environment import Environment
 from jpq.cli.failure import tell_error
 from jpq.cli.log import RunLog, run_log
+from jpq.cli.prompt_text import joined_words
 from jpq.errors import JpqError
 from jpq.interrupt.signals import Interrupt, SignalRouter, end_by_signal
 from jpq.named import NamedTuple
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace, env: Environment) -> int:
     with run_log(args, env) as log:
         with SignalRouter(inbox.post):
             talk = JsonChat(options, inbox, LineWriter(env.stdout, inbox.post), log)
-            talk.begin(env.stdin, " ".join(args.words), args.attach)
+            talk.begin(env.stdin, joined_words(args.words, env.notice), args.attach)
             code, signum = talk.serve()
         if talk.error is not None:
             tell_error(env, talk.error)

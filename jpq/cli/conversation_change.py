@@ -9,6 +9,7 @@ from typing import List
 from jpq.cli.conversation_cmd import chosen, lock_wait_s
 from jpq.cli.environment import Environment
 from jpq.cli.json_text import to_json
+from jpq.cli.prompt_text import joined_words
 from jpq.conversation.identity import utc_timestamp
 from jpq.errors import BadInputError, ConversationBusyError
 from jpq.render.sanitize import sanitize
@@ -28,7 +29,7 @@ def title(args: argparse.Namespace, env: Environment, library: Library) -> int:
     if words:
         journal = library.open(id, lock_wait_s(env), env.notice)
         try:
-            journal.set_title(" ".join(" ".join(words).split()))
+            journal.set_title(" ".join(joined_words(words, env.notice).split()))
         finally:
             journal.close()
     now = library.read(id).metadata.get("title")

@@ -36,11 +36,11 @@ def gather_prompt(
     nothing to ask.
     """
     explicit = "-" in words
-    text = " ".join(word for word in words if word != "-")
+    text = joined_words([word for word in words if word != "-"], tell)
     piped = ""
     if stdin is not None and (explicit or not stdin.isatty()):
         limit = None if explicit or not text.strip() else wait_s
-        piped = _decode(_Pipe(stdin, tell, tell_after_s).read(limit), tell)
+        piped = _decode(_Pipe(stdin, tell, tell_after_s).read(limit), "stdin holds", tell)
     blocks = [block for block in (text, piped) if block.strip()]
     if not blocks and not explicit and interactive and (stdin is None or stdin.isatty()):
         blocks = [_ask(stdin, environ, tell)]
@@ -48,6 +48,19 @@ def gather_prompt(
     if not prompt.strip() and not may_be_blank:
         raise UsageError("There is no question.", hint=USAGE_HINT)
     return prompt
+
+
+def joined_words(words: Sequence[str], tell: Callable[[str], None]) -> str:
+    """The words of a command line with blanks between, as the bytes that they are in UTF-8.
+
+    Python hands what its locale cannot read on as halves of surrogate pairs.
+    """
+    text = " ".join(words)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return _decode(os.fsencode(text), "The words hold", tell)
+    return text
 
 
 def read_stdin(stdin: BinaryIO, tell: Callable[[str], None]) -> bytes:
@@ -111,11 +124,11 @@ class _Pipe:
         return bool(select.select([self._descriptor], [], [], left)[0])
 
 
-def _decode(data: bytes, tell: Callable[[str], None]) -> str:
+def _decode(data: bytes, what_holds: str, tell: Callable[[str], None]) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        tell("stdin holds bytes that are not UTF-8; they are sent as U+FFFD.")
+        tell(f"{what_holds} bytes that are not UTF-8; they are sent as U+FFFD.")
         return data.decode("utf-8", "replace")
 
 
@@ -128,4 +141,4 @@ def _ask(stdin: Optional[BinaryIO], environ: Mapping[str, str], tell: Callable[[
     if stdin is None:
         raise UsageError("There is no question.", hint=USAGE_HINT)
     tell("Your question (one line; Ctrl+C leaves):")
-    return _decode(stdin.readline(), tell)
+    return _decode(stdin.readline(), "The line holds", tell)

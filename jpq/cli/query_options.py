@@ -8,6 +8,7 @@ import os
 from typing import Any, Dict
 
 from jpq.cli.environment import Environment
+from jpq.cli.prompt_text import joined_words
 from jpq.errors import BadInputError, UsageError
 from jpq.events import strict_json
 
@@ -46,7 +47,7 @@ def text_or_file(text: str, env: Environment) -> str:
     Raises BadInputError, also for a pipe that nobody writes to, and what never ends.
     """
     if not text.startswith("@"):
-        return text
+        return joined_words([text], env.notice)
     path = os.path.join(env.cwd, os.path.expanduser(text[1:]))
     files = importlib.import_module("jpq.cli.attach_path")  # few prompts are in files
     reading = files.Reading(env.cwd, _LONGEST_SYSTEM, _WRITER_WAIT_S, env.tell)

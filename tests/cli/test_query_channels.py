@@ -62,6 +62,20 @@ def test_a_binary_pipe() -> None:
     assert len(ran.told) == 1 and "UTF-8" in ran.told[0]
 
 
+def test_words_are_what_their_bytes_are_in_utf8() -> None:
+    """In whatever locale; of what is none the person is told, and no half of a pair is sent."""
+    plain = environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    with Server(answer("Hi")) as server:
+        ran = shell("jpq \"$@\" 'h\u00e9 \u65e5' -s 's\u00fc'", *model_at(server), environ=plain)
+        assert (ran.code, ran.told, question(server.seen[0])) == (0, [], "h\u00e9 \u65e5")
+        assert server.seen[0].json["messages"][0]["content"] == "s\u00fc"
+        ran = shell("jpq \"$@\" $'a\\xffb' c", *model_at(server))
+        assert (ran.code, question(server.seen[1])) == (0, "a\ufffdb c")
+    assert len(ran.told) == 1 and "UTF-8" in ran.told[0]
+    (said, *_) = entries(conversations()[-1])
+    assert said["content"] == "a\ufffdb c"
+
+
 def test_a_pipe_that_nobody_writes_to() -> None:
     read, write = os.pipe()
     try:

@@ -20,6 +20,7 @@ from jpq.cli.chat.turns import Turns
 from jpq.cli.chat.voice import Voice
 from jpq.cli.environment import Environment
 from jpq.cli.log import run_log
+from jpq.cli.prompt_text import joined_words
 from jpq.cli.query_cmd import open_view
 from jpq.cli.query_setup import NoModelError, show_ways_on
 from jpq.interrupt.signals import SignalRouter, end_by_signal
@@ -88,7 +89,7 @@ def _talk(chat: Chat, editor: Optional[LineEditor], router: SignalRouter) -> End
         if editor is not None:  # with a pipe a press means what it means to a query
             open_things.enter_context(router.scope(signals.notify))
         greet(chat, voice)
-        outcome = talk.run(" ".join(args.words))
+        outcome = talk.run(joined_words(args.words, env.notice))
         saved = chat.saved_id
     if outcome is None or outcome.signum is not None:  # who is told of /retry is out of the chat
         say_goodbye(voice, saved)
