@@ -10,6 +10,9 @@ from jpq.cli.environment import Environment
 from jpq.config.files import sync_folder
 from jpq.errors import ExitCode, WriteError
 
+# Not through a link that somebody has put there, as anybody can in /tmp.
+_BESIDE = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+_OWNERS = 0o600
 _NEW_MODE = 0o666  # of which the umask leaves what it likes, as for any new file
 
 
@@ -36,8 +39,10 @@ class OutputFile:
                 folder, name = os.path.split(target)
                 self._temporary = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
             written = self._temporary or path
-            flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC if self._temporary else os.O_WRONLY
-            self._descriptor = os.open(written, flags, _NEW_MODE)
+            flags = _BESIDE if self._temporary else os.O_WRONLY
+            # Others must not read meanwhile what they may not read afterwards.
+            mode = _NEW_MODE if self._mode is None else stat.S_IMODE(self._mode) | _OWNERS
+            self._descriptor = os.open(written, flags, mode)
         except (OSError, ValueError) as error:
             raise self._failed(error) from error
         self._target = target

@@ -120,6 +120,29 @@ def test_what_cannot_be_put_in_its_place_is_printed(
     assert out.getvalue() == b"The answer.\n" and left(tmp_path) == []
 
 
+def test_what_nobody_else_may_read_is_not_open_to_them_meanwhile(tmp_path: Any) -> None:
+    env = Environment(os.environ, str(tmp_path), None, io.BytesIO(), None)
+    (tmp_path / "out").touch(0o600)
+    modes: List[int] = []
+
+    def body() -> Tuple[int, None]:
+        (beside,) = [name for name in left(tmp_path) if name != "out"]
+        modes.append(stat.S_IMODE(os.stat(tmp_path / beside).st_mode))
+        return 0, None
+
+    into_file("out", env, body)
+    assert modes == [0o600] == [stat.S_IMODE((tmp_path / "out").stat().st_mode)]
+
+
+def test_a_link_in_the_place_of_the_hidden_file_is_not_followed(tmp_path: Any) -> None:
+    env = Environment(os.environ, str(tmp_path), None, io.BytesIO(), None)
+    (tmp_path / "other").write_text("mine")
+    (tmp_path / f".out.{os.getpid()}.tmp").symlink_to("other")
+    with pytest.raises(WriteError, match="--output"):
+        into_file("out", env, lambda: (0, None))
+    assert (tmp_path / "other").read_text() == "mine"
+
+
 def test_what_is_no_file_is_written_as_it_is(model: List[str], tmp_path: Any) -> None:
     ran = jpq(*model, "--output", "/dev/stdout", "hi")
     assert (ran.code, ran.text) == (0, ANSWER + "\n")
