@@ -283,35 +283,36 @@ def test_cancel_while_permission_is_awaited(tmp_path: Any) -> None:
         assert chat.leave() == 0
 
 
-@pytest.mark.parametrize(
-    "line, message",
-    [
-        ("nonsense", "not JSON"),
-        ("[1]", "not a JSON object"),
-        ('"text"', "not a JSON object"),
-        ("{}", "no type null"),
-        ('{"type": "shout"}', 'no type "shout"'),
-        ('{"type": "user"}', "'text' must be a string"),
-        ('{"type": "user", "text": " "}', "'text' must be a string"),
-        ('{"type": "user", "text": "hi", "id": true}', "'id' must be"),
-        ('{"type": "user", "text": "hi", "attachments": "x"}', "'attachments' must be"),
-        ('{"type": "user", "text": "hi", "session": 1}', "'session' must be a string"),
-        ('{"type": "permission", "id": "x"}', "'allow' must be"),
-        ('{"type": "cancel", "session": "ghost"}', "no session 'ghost'"),
-        ('{"type": "permission", "id": "x", "allow": true}', "no session 'main'"),
-        ('{"type": "user", "text": NaN}', "not JSON"),
-    ],
-)
-def test_a_line_that_means_nothing_changes_nothing(line: str, message: str) -> None:
+MEANINGLESS = [
+    ("nonsense", "not JSON"),
+    ("[1]", "not a JSON object"),
+    ('"text"', "not a JSON object"),
+    ("{}", "no type null"),
+    ('{"type": "shout"}', 'no type "shout"'),
+    ('{"type": "user"}', "'text' must be a string"),
+    ('{"type": "user", "text": " "}', "'text' must be a string"),
+    ('{"type": "user", "text": "hi", "id": true}', "'id' must be"),
+    ('{"type": "user", "text": "hi", "attachments": "x"}', "'attachments' must be"),
+    ('{"type": "user", "text": "hi", "session": 1}', "'session' must be a string"),
+    ('{"type": "permission", "id": "x"}', "'allow' must be"),
+    ('{"type": "cancel", "session": "ghost"}', "no session 'ghost'"),
+    ('{"type": "permission", "id": "x", "allow": true}', "no session 'main'"),
+    ('{"type": "user", "text": NaN}', "not JSON"),
+]
+
+
+def test_lines_that_mean_nothing_change_nothing() -> None:
+    lines = [line for line, _ in MEANINGLESS]
     with Server(answer("Hello")) as server:
-        said = (line + '\n\n{"type": "user", "text": "hi"}\n').encode()
+        said = "\n\n".join([*lines, '{"type": "user", "text": "hi"}\n']).encode()
         ran = jpq("chat", "--format", "jsonl", *model_at(server), stdin=said)
         assert len(server.seen) == 1
     assert ran.code == 0 and ran.err == b""
-    error, *rest = sorted(ran.events, key=lambda each: each.get("kind") != "bad_line")
-    assert (error["type"], error["kind"]) == ("error", "bad_line")
-    assert message in error["message"]
-    assert rest[-1]["status"] == "complete"
+    errors = [event for event in ran.events if event.get("kind") == "bad_line"]
+    assert [event["type"] for event in errors] == ["error"] * len(MEANINGLESS)
+    for (line, message), told in zip(MEANINGLESS, errors):
+        assert message in told["message"], line
+    assert ran.events[-1]["status"] == "complete"
 
 
 def test_a_failure_is_told_with_its_message_and_ends_nothing() -> None:

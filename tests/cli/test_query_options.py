@@ -115,8 +115,13 @@ def test_base_url_wins_over_its_variable_however_it_is_written(spelling: str) ->
         env = environment(CUSTOM_BASE_URL="http://127.0.0.1:9/v1")
         ran = jpq("-m", "custom/test", "--base-url", root + spelling, "hi", environ=env)
         assert server.seen[0].path == "/v1/chat/completions"
-        assert jpq("-m", "custom/test", *base_url(server.url), "hi", environ=env).code == 0
     assert (ran.code, ran.text) == (0, "Hi\n")
+
+
+def test_a_setting_wins_over_the_variable_of_base_url() -> None:
+    env = environment(CUSTOM_BASE_URL="http://127.0.0.1:9/v1")
+    with Server(answer("Hi")) as server:
+        assert jpq("-m", "custom/test", *base_url(server.url), "hi", environ=env).code == 0
 
 
 def test_retries() -> None:

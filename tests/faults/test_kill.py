@@ -17,8 +17,8 @@ from jpq.conversation.event import AssistantMessage, ChatRequest, Draft
 from jpq.store.library import Library
 from tests.support.ptys import environment, jpq, run
 
-# Enough of them to see every scenario, moment and channel (tested below).
-SEEDS = range(20)
+# A dozen that see every scenario, moment and channel (tested below), each a different pair.
+SEEDS = (0, 1, 2, 5, 6, 7, 8, 9, 11, 12, 19, 26)
 
 
 @pytest.fixture
