@@ -99,7 +99,8 @@ def _search(
             return
         saved = library.read(id)
     except (BadInputError, OSError) as error:
-        env.notice(f"{id} is left out: {getattr(error, 'message', error)}")
+        reason = error.message if isinstance(error, BadInputError) else f"{error.strerror}."
+        env.notice(f"{id} is left out: {reason}")
         return
     for said, entry in said_in(saved.stream.entries):
         if said.speaker == NOTE:
