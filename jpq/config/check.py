@@ -12,19 +12,27 @@ from jpq.config.table import Row
 from jpq.errors import ConfigError
 
 Where = Callable[[Path], str]
+_MOST_TOLD = 10  # unknown names of one file
 
 
 def checked(values: Mapping[str, Any], where: Where, warnings: List[str]) -> Dict[str, Any]:
     """``values`` as the table wants them, without what it does not know.
 
-    ``where`` says where a setting was written ("config.toml:3", "--set"). Unknown names
-    add a line to ``warnings``. Raises ConfigError for a value that cannot be used.
+    ``where`` says where a setting was written ("config.toml:3", "--set"). Each of the first
+    unknown names adds a line to ``warnings``, and all others one. Raises ConfigError for a
+    value that cannot be used.
     """
-    return _checked_table(values, (), where, warnings)
+    unknown: List[Path] = []
+    result = _checked_table(values, (), where, unknown)
+    warnings.extend(unknown_name(path, where) for path in unknown[:_MOST_TOLD])
+    more = len(unknown) - _MOST_TOLD
+    if more > 0:
+        warnings.append(f"{more} more settings are unknown ({where(unknown[_MOST_TOLD])} and on).")
+    return result
 
 
 def _checked_table(
-    values: Mapping[str, Any], path: Path, where: Where, warnings: List[str]
+    values: Mapping[str, Any], path: Path, where: Where, unknown: List[Path]
 ) -> Dict[str, Any]:
     result: Dict[str, Any] = {}
     for key, value in values.items():
@@ -33,9 +41,9 @@ def _checked_table(
         if row is not None:
             result[key] = checked_value(row, here, value, where)
         elif not is_group(here):
-            warnings.append(unknown_name(here, where))
+            unknown.append(here)
         elif isinstance(value, Mapping):
-            result[key] = _checked_table(value, here, where, warnings)
+            result[key] = _checked_table(value, here, where, unknown)
         else:
             raise _wrong(here, f"must be a table, not {_kind(value)}", where)
     return result

@@ -17,13 +17,18 @@ else:
     import fcntl
 
 
+_LONGEST_BYTES = 64 << 20  # settings and the like are never as long; /dev/zero has no end
+
+
 def read_text(path: str) -> Optional[str]:
     """The UTF-8 text of a file, or None where there is none. Raises ConfigError."""
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:
             if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
                 raise OSError(errno.EINVAL, "It is a pipe")
-            data = file.read()
+            data = file.read(_LONGEST_BYTES + 1)
+            if len(data) > _LONGEST_BYTES:
+                raise OSError(errno.EFBIG, f"It is larger than {_LONGEST_BYTES >> 20} MiB")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -77,7 +77,9 @@ def merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> Dict[str, Any]:
 
 def copied(value: Any) -> Any:
     """A copy that shares no table with ``value``; arrays become tuples."""
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        return value  # most are, and what else it could be takes longer to find out
+    if isinstance(value, (dict, Mapping)):
         return {key: copied(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return tuple(copied(inner) for inner in value)

@@ -44,18 +44,18 @@ def parse_value(text: str) -> Any:
 
 def line_of(text: str, path: Path) -> Optional[int]:
     """The line, counted from 1, where ``path`` or the table around it is set."""
-    best: Optional[Statement] = None
-    for statement in _kept_statements(text):
-        shared = statement.path
-        if shared == path[: len(shared)] and (best is None or len(shared) >= len(best.path)):
-            best = statement
-    return best.first + 1 if best else None
+    lines = _lines_of(text)
+    for length in range(len(path), -1, -1):
+        if path[:length] in lines:
+            return lines[path[:length]]
+    return None
 
 
 # Whoever asks for one setting of a file often asks for all of them.
 @functools.lru_cache(maxsize=2)
-def _kept_statements(text: str) -> Tuple[Statement, ...]:
-    return tuple(statements(text))
+def _lines_of(text: str) -> Dict[Path, int]:
+    """The line of each path that the text names, of the last one where it does so again."""
+    return {statement.path: statement.first + 1 for statement in statements(text)}
 
 
 def statements(text: str) -> Iterator[Statement]:

@@ -101,7 +101,7 @@ def build_toolset(
 
 def build_tool(config: Config, name: str, cwd: str) -> Tool:
     """One configured tool or builtin. Raises ConfigError, UsageError if there is none."""
-    table = _tables(config).get(name, {})
+    table = config.table(join_name(("tools", name)))
     if not is_configured(table) and name not in BUILTINS:
         raise _no_such_tool(name, [*_tables(config), *BUILTINS])
     source = table.get("source", "command" if is_configured(table) else _BUILTIN)

@@ -223,6 +223,14 @@ def test_unknown_names_warn_with_the_nearest_known_one(home) -> None:
     assert config.table("zzz") == {}
 
 
+def test_a_file_full_of_unknown_names_is_told_about_in_eleven_lines(home) -> None:
+    home.write("".join(f"[tools.t{number}]\nkind = 1\n" for number in range(300)))
+    warnings = home.load().warnings
+    file = home.paths.config_file
+    assert warnings[0].startswith(f"Unknown setting tools.t0.kind ({file}:2)")
+    assert warnings[10:] == (f"290 more settings are unknown ({file}:22 and on).",)
+
+
 @pytest.mark.parametrize("model", ["", "gpt", "/x", "x/", "a b/c", "fest"])
 def test_a_model_is_an_alias_or_names_its_provider(home, model) -> None:
     home.write(f'model = "{model}"\naliases.fast = "openai/gpt-5"\n')
@@ -261,6 +269,12 @@ def test_a_byte_order_mark_does_no_harm(home) -> None:
 def test_a_folder_in_the_place_of_the_file_is_a_configuration_error(home) -> None:
     os.mkdir(home.paths.config_file)
     with pytest.raises(ConfigError):
+        home.load()
+
+
+def test_a_device_without_end_in_the_place_of_the_file_is_a_configuration_error(home) -> None:
+    os.symlink("/dev/zero", home.paths.config_file)
+    with pytest.raises(ConfigError, match="larger than 64 MiB"):
         home.load()
 
 
