@@ -72,7 +72,9 @@ class Voice:
         for name, meaning in pairs:
             head = self.styled(f"  {name}", CYAN)
             if beside:
-                self.write(f"{head}{' ' * (width - 2 - len(name))}{meaning}\n")
+                lines = textwrap.wrap(meaning, self.columns - 1 - width) or [""]
+                gap = " " * (width - 2 - len(name))
+                self.write(f"{head}{gap}" + ("\n" + " " * width).join(lines) + "\n")
             else:
                 self.write(f"{head}\n")
                 self.say(f"      {meaning}")
