@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from jpq.conversation.thread import Thread, ThreadToolCall
@@ -34,6 +35,7 @@ _TRANSLATED = (
     "parallel_tool_calls",
     "response_format",
 )
+_PROPERTY = re.compile("[a-zA-Z0-9_.-]{1,64}")
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
 
@@ -157,11 +159,28 @@ def _called(thread: Thread) -> Sequence[str]:
 
 
 def _tool(tool: ToolDefinition) -> Dict[str, Any]:
+    schema = object_schema(tool.parameters)
+    told, description = _takes(schema), tool.description
+    if told is not schema:
+        others = [name for name in schema["properties"] if name not in told["properties"]]
+        description = f"{description}\n\nIt also takes: {', '.join(others)}".strip()
     encoded: Dict[str, Any] = {"name": tool.name}
-    if tool.description.strip():
-        encoded["description"] = tool.description
-    encoded["input_schema"] = object_schema(tool.parameters)
+    if description.strip():
+        encoded["description"] = description
+    encoded["input_schema"] = told
     return encoded
+
+
+def _takes(schema: Dict[str, Any]) -> Dict[str, Any]:
+    """``schema`` without properties whose names the API refuses, and the whole request with
+    them ("Property keys should match pattern")."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or all(map(_PROPERTY.fullmatch, properties)):
+        return schema
+    kept = {name: value for name, value in properties.items() if _PROPERTY.fullmatch(name)}
+    required = schema.get("required")
+    names = [name for name in required if name in kept] if isinstance(required, list) else []
+    return {**schema, "properties": kept, "required": names}
 
 
 def _tool_choice(request: ProviderRequest) -> Dict[str, Any]:

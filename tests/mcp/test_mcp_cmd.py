@@ -108,7 +108,7 @@ def test_import_takes_over_and_keeps_what_is_there(tmp_path: Any) -> None:
 def test_login_and_logout_without_a_person() -> None:
     with McpServer(faults={"auth"}) as server:
         configure(f'[mcp.web]\nurl = "{server.url}"')
-        jpq("mcp", "check", "web").failed_with(77, "who asks", "jpq mcp login")
+        jpq("mcp", "check", "web").failed_with(77, "requires a login", "jpq mcp login")
     assert "There is no login" in jpq("mcp", "logout", "web").told[0]
     jpq("mcp", "login", "x").failed_with(2, "no url")
 

@@ -213,6 +213,18 @@ def test_tools() -> None:
     ]
 
 
+def test_arguments_whose_names_the_api_refuses_are_named_in_words() -> None:
+    properties = {"filter[id]": {"type": "string"}, "a.b": {"type": "string"}, "$top": {}}
+    schema = {"type": "object", "properties": properties, "required": ["a.b", "$top"]}
+    (tool,) = send(tools=(ToolDefinition("list", "Lists.", schema),)).body["tools"]
+    assert tool["description"] == "Lists.\n\nIt also takes: filter[id], $top"
+    assert tool["input_schema"] == {
+        "type": "object",
+        "properties": {"a.b": {"type": "string"}},
+        "required": ["a.b"],
+    }
+
+
 def test_tools_that_were_called_are_named_where_none_is_offered() -> None:
     body = send(*tool_turn()).body
     assert [tool["name"] for tool in body["tools"]] == ["greet"]

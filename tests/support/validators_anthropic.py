@@ -20,6 +20,7 @@ _FIELDS = {
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _ID = re.compile("[a-zA-Z0-9_-]+")
 _NAME = re.compile("[a-zA-Z0-9_-]{1,128}")
+_PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 _MOST_CACHE_HINTS = 4
 _CALLS_OF_OTHERS = {"status", "namespace", "extra_content", "thoughtSignature"}
 _OF_RESPONSES = ("reasoning", "message", "function_call", "web_search_call")
@@ -155,6 +156,7 @@ def _check_tools(body: Mapping[str, Any]) -> None:
         schema = tool["input_schema"]
         assert schema["type"] == "object"
         assert not {"oneOf", "allOf", "anyOf"} & set(schema), "a choice at the top"
+        assert all(map(_PROPERTY.fullmatch, schema.get("properties", ()))), "a property's name"
     if any(block["type"] == "tool_use" for block in _blocks(body["messages"])):
         assert tools, "calls without tools"
     choice = body.get("tool_choice")
