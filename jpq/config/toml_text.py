@@ -28,12 +28,12 @@ def parse(text: str, file: str) -> Dict[str, Any]:
     except ValueError as error:
         message, line = _place(str(error), text)
         raise ConfigError(
-            f"The configuration is not valid TOML: {message}.",
+            f"The file is not valid TOML: {message}.",
             where=f"{file}:{line}",
             hint="Correct that line; strings need quotes, tables a [name] line.",
         ) from None
     except RecursionError:
-        raise ConfigError("The configuration is nested too deeply.", where=file) from None
+        raise ConfigError("The file is nested too deeply.", where=file) from None
 
 
 def parse_value(text: str) -> Any:
