@@ -21,6 +21,12 @@ def load(args: argparse.Namespace, env: Environment, library: Library) -> int:
         for conversation in incoming(os.path.join(env.cwd, os.path.expanduser(path))):
             seen += 1
             id = take_in(library, conversation, known)
+            if conversation.unread:
+                lines = "1 line" if conversation.unread == 1 else f"{conversation.unread} lines"
+                env.notice(
+                    f"{lines} of {id or conversation.id or path} cannot be read and did not come "
+                    "along; the file may have been cut off."
+                )
             if id is not None:
                 ids.append(id)
                 if args.format == "text":

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional
 
-from jpq.conversation.entry import decode_entry, encode_entry, parse_json_line, to_json_bytes
+from jpq.conversation.entry import (
+    decode_entry,
+    encode_entry,
+    is_blank,
+    parse_json_line,
+    to_json_bytes,
+)
 from jpq.conversation.event import Entry
 from jpq.named import NamedTuple
 from jpq.store.reading import SavedConversation
@@ -18,13 +24,15 @@ _KIND = "conversation"
 
 class Incoming(NamedTuple):
     """A conversation from elsewhere. ``source`` names it where it comes from, so that it is
-    taken in only once; ``id`` is the one it would like to have."""
+    taken in only once; ``id`` is the one it would like to have; ``unread`` counts the lines
+    that are no entry, as the last one of a file that was cut is none."""
 
     source: str
     id: Optional[str]
     metadata: Mapping[str, Any]
     base_config: Mapping[str, Any]
     entries: List[Entry]
+    unread: int = 0
 
 
 def write_bundle(saved: SavedConversation) -> bytes:
@@ -45,21 +53,24 @@ def is_bundle(data: bytes) -> bool:
 
 
 def read_bundle(data: bytes) -> Iterator[Incoming]:
-    """The conversations of a bundle; lines that are no entry are passed over."""
+    """The conversations of a bundle; lines that are no entry are passed over and counted."""
     header: Optional[Dict[str, Any]] = None
-    entries: List[Entry] = []
+    lines: List[bytes] = []
     for line in data.split(b"\n"):
         found = _header(line)
-        if found is not None:
-            if header is not None:
-                yield _incoming(header, entries)
-            header, entries = found, []
+        if found is None:
+            lines.append(line)
             continue
-        entry = decode_entry(line)
-        if entry is not None and header is not None:
-            entries.append(entry)
+        if header is not None:
+            yield _incoming(header, lines)
+        header, lines = found, []
     if header is not None:
-        yield _incoming(header, entries)
+        yield _incoming(header, lines)
+
+
+def unread_lines(lines: Iterable[bytes]) -> int:
+    """How many of ``lines`` hold something that is no entry."""
+    return sum(not is_blank(line) and decode_entry(line) is None for line in lines)
 
 
 def _header(line: bytes) -> Optional[Dict[str, Any]]:
@@ -69,12 +80,14 @@ def _header(line: bytes) -> Optional[Dict[str, Any]]:
     return value if isinstance(value, dict) and value.get("jpq") == _KIND else None
 
 
-def _incoming(header: Dict[str, Any], entries: Iterable[Entry]) -> Incoming:
+def _incoming(header: Dict[str, Any], lines: List[bytes]) -> Incoming:
+    entries = [entry for entry in map(decode_entry, lines) if entry is not None]
     id, metadata, base = (header.get(name) for name in ("id", "metadata", "base_config"))
     return Incoming(
         source=f"jpq:{id}",
         id=id if isinstance(id, str) else None,
         metadata=metadata if isinstance(metadata, dict) else {},
         base_config=base if isinstance(base, dict) else {},
-        entries=list(entries),
+        entries=entries,
+        unread=0 if len(entries) == len(lines) else unread_lines(lines),
     )

@@ -8,12 +8,12 @@ from typing import Any, Iterator, List, Mapping, Optional, Set
 
 from jpq.conversation.event import ConfigDelta, Draft
 from jpq.errors import BadInputError, WriteError
-from jpq.store.bundle import Incoming, is_bundle, read_bundle
+from jpq.store.bundle import Incoming, is_bundle, read_bundle, unread_lines
 from jpq.store.files import read_file
 from jpq.store.import_jp import read_jp
 from jpq.store.import_llm import MAGIC, read_llm
 from jpq.store.library import Library
-from jpq.store.reading import EVENTS, METADATA, read_conversation, read_object
+from jpq.store.reading import EVENTS, INFLIGHT, METADATA, read_conversation, read_object
 
 # Where in its metadata a conversation says what it was taken in from.
 _SOURCE = "imported_from"
@@ -101,9 +101,12 @@ def _from_folder(path: str) -> Iterator[Incoming]:
     if os.path.isfile(os.path.join(path, EVENTS)):
         saved = read_conversation(os.path.normpath(path))
         stream = saved.stream
-        yield Incoming(
-            f"jpq:{saved.id}", saved.id, saved.metadata, stream.base_config, list(stream.entries)
-        )
+        about = (f"jpq:{saved.id}", saved.id, saved.metadata, stream.base_config)
+        data = read_file(os.path.join(path, EVENTS))
+        unread = unread_lines(data.split(b"\n"))
+        if unread and data[-1:] != b"\n" and os.path.exists(os.path.join(path, INFLIGHT)):
+            unread -= 1  # a write that was cut; the in-flight file has it whole
+        yield Incoming(*about, list(stream.entries), unread)
         return
     names = sorted(os.listdir(path))
     inner = [os.path.join(path, name) for name in names if not name.startswith(".")]

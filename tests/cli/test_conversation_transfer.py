@@ -93,6 +93,21 @@ def test_an_export_replaces_no_device_no_pipe_and_no_link(shell: Shell) -> None:
     assert sorted(os.listdir(shell.cwd)) == sorted([*before, "link", "pipe", "there"])
 
 
+def test_an_export_that_was_cut_says_so(shell: Shell, tmp_path: Any) -> None:
+    id = shell.talk(ChatRequest("a"), AssistantMessage("b"), END)
+    path = os.path.join(shell.cwd, "cut.jpq")
+    with open(path, "wb") as file:
+        file.write(shell("export", id).out.encode()[:-20])
+    taken = made(tmp_path, "there")("import", path)
+    assert taken.out == f"{id}\n"
+    assert f"1 line of {id} cannot be read" in taken.err
+    folder = shell.library.path(id)
+    with open(os.path.join(folder, "events.jsonl"), "ab") as file:
+        file.write(b"{torn\n[1]\n\n")
+    taken = made(tmp_path, "elsewhere")("import", folder)
+    assert taken.out == f"{id}\n" and f"2 lines of {id} cannot be read" in taken.err
+
+
 def test_a_folder_of_ours_is_taken_in(shell: Shell, tmp_path: Any) -> None:
     id = shell.talk(ChatRequest("a"), END)
     there, elsewhere = made(tmp_path, "there"), made(tmp_path, "elsewhere")
