@@ -156,6 +156,8 @@ def _repaired_events(data: bytes) -> Tuple[bytes, List[Change]]:
         timestamp = entry.timestamp or timestamp
         repaired.append(encode_entry(entry))
     for reason, removed, added in repairs:
+        if removed is added:
+            continue  # only moved: results are kept in the order in which tools ended
         number = lines.numbers[removed.event_id] if removed else 0
         old = encode_entry(removed) if removed else None
         new = None if added is None else written.get(id(added)) or encode_entry(added)

@@ -51,6 +51,13 @@ def test_a_sound_conversation(folder: str) -> None:
     assert plan_repair(folder) == []
 
 
+def test_results_in_the_order_in_which_tools_ended_are_no_fault(folder: str) -> None:
+    other = line("ddddddd", "tool_call_request", id="2", name="x", arguments={})
+    first = line("sssssss", "tool_call_response", id="2", content="s", is_error=False)
+    put(folder, ASK, CALL, other, first, RESULT, LATER)
+    assert plan_repair(folder) == []
+
+
 def test_everything_at_once_and_the_rest_byte_for_byte(folder: str) -> None:
     torn = b'{"event_id":"tttttt'
     before = (ASK, torn, b"\x00\x00" + LATER + b"\x00", CALL, RESULT, RESULT)
