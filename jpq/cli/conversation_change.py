@@ -43,7 +43,7 @@ def title(args: argparse.Namespace, env: Environment, library: Library) -> int:
 def fork_one(args: argparse.Namespace, env: Environment, library: Library) -> int:
     """Copy a conversation, or part of it, and print the copy's ID."""
     source = chosen(args.id, env, library)
-    journal = fork(library, source, args.last, args.at)
+    journal = fork(library, source, args.last, args.at, env.notice)
     journal.close()
     if args.format == "json":
         env.out(to_json({"id": journal.id, "forked_from": source}))

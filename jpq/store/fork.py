@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, Optional, Sequence
+from typing import Callable, Dict, Optional, Sequence
 
 from jpq.conversation.event import ConfigDelta, Entry
 from jpq.conversation.stream import ConversationStream
@@ -17,15 +17,22 @@ _OUTPUTS = "tool-output"
 
 
 def fork(
-    library: Library, id: str, last: Optional[int] = None, at: Optional[str] = None
+    library: Library,
+    id: str,
+    last: Optional[int] = None,
+    at: Optional[str] = None,
+    notify: Callable[[str], None] = lambda notice: None,
 ) -> FileJournal:
     """A copy of the conversation ``id``, open for writing, with entries byte for byte.
 
     ``last`` keeps that many turns from the end, ``at`` what comes until the entry of that
-    id or its beginning. The configuration is what it was at that point. Raises
-    BadInputError or WriteError.
+    id or its beginning. The configuration is what it was at that point. ``notify`` is told
+    what of the original cannot be read, and so is not in the copy. Raises BadInputError or
+    WriteError.
     """
     saved = library.read(id)
+    for notice in saved.notices:
+        notify(notice)
     start, end = 0, len(saved.stream.entries)
     if at is not None:
         end = _position(saved, at) + 1

@@ -84,6 +84,15 @@ def test_prune(shell: Shell) -> None:
             shell("prune", "--older-than", wrong)
 
 
+def test_a_fork_says_what_it_lacks(shell: Shell) -> None:
+    id = shell.talk(ChatRequest("a"), AssistantMessage("b"), END)
+    with open(events_path(shell, id), "ab") as file:
+        file.write(b"{torn\n")
+    forked = shell("fork")
+    assert "1 line of" in forked.err and id in forked.err
+    assert shell("show", forked.out.strip()).out == shell("show", id).out
+
+
 @pytest.mark.parametrize(
     "words", [["title", "New", "words"], ["compact", "--keep", "0"], ["repair"]]
 )
