@@ -12,14 +12,12 @@ from typing import Any, BinaryIO, Callable, Dict, Optional, Tuple
 
 from jpq.cli.chat_jsonl_lines import (
     MAIN,
-    Answer,
     BadLine,
     Cancel,
     Close,
     Fields,
     Line,
     Open,
-    Permission,
     User,
     parse_line,
 )
@@ -167,14 +165,7 @@ class JsonChat:
         elif isinstance(line, Close):
             self._close(session)
         else:
-            self._reply(session, line)
-
-    def _reply(self, session: ChatSession, line: Any) -> None:
-        reply: Any = line.text if isinstance(line, Answer) else None
-        if isinstance(line, Permission):
-            reply = line.allow or line.reason or False
-        if not session.reply(line.id, reply):
-            self._complain(f"Nothing is asked about {line.id!r}.", session.name)
+            session.reply(line)
 
     def _open(self, line: Open) -> None:
         if line.session in self._sessions:

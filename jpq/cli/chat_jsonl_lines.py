@@ -13,6 +13,7 @@ from jpq.render.jsonl import event_fields
 MAIN = "main"  # the session of lines that name none
 
 Fields = Dict[str, Any]
+Request = Union[PermissionRequest, QuestionRequest]
 
 
 class BadLine(Exception):
@@ -51,6 +52,12 @@ class Permission(NamedTuple):
     allow: bool
     reason: str = ""
 
+    def reply_to(self, request: Request) -> Union[bool, str]:
+        """What the line says to ``request``. Raises BadLine where it is no answer to that."""
+        if not isinstance(request, PermissionRequest):
+            raise BadLine(f"{self.id!r} is a question and takes an answer.", self.session)
+        return self.allow or self.reason or False
+
 
 class Answer(NamedTuple):
     """The answer to a ``question``; None for none."""
@@ -58,6 +65,16 @@ class Answer(NamedTuple):
     session: str
     id: str
     text: Optional[str]
+
+    def reply_to(self, request: Request) -> Optional[str]:
+        """What the line says to ``request``. Raises BadLine where it is no answer to that."""
+        if isinstance(request, PermissionRequest):
+            raise BadLine(f"{self.id!r} takes a permission and no answer.", self.session)
+        choices = ("yes", "no") if request.kind == "yes_no" else request.choices
+        if self.text is not None and request.kind != "text" and self.text not in choices:
+            one_of = json.dumps(list(choices))
+            raise BadLine(f"The answer to {self.id!r} is one of {one_of}.", self.session)
+        return self.text
 
 
 class Cancel(NamedTuple):

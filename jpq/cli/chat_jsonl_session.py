@@ -5,9 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple, Union
 
-from jpq.cli.chat_jsonl_lines import Fields, User, output_fields
+from jpq.cli.chat_jsonl_lines import Answer as AnswerLine
+from jpq.cli.chat_jsonl_lines import BadLine, Fields, Permission, Request, User, output_fields
 from jpq.cli.failure import as_error
 from jpq.events.turn import ConversationOpened, Result
 from jpq.events.usage import Usage, total_usage
@@ -53,7 +54,8 @@ class ChatSession:
         self._usages: List[Usage] = []
         self._lock = threading.Lock()  # guards what follows
         self._messages: Deque[_Message] = deque()  # the first is being answered
-        self._waiting: Dict[str, queue.SimpleQueue[Any]] = {}  # requests, by the id of their call
+        # Requests and where their answers go, by the id of their call.
+        self._waiting: Dict[str, Tuple[Request, queue.SimpleQueue[Any]]] = {}
         self._closing = False
         self._deaf = False  # nobody answers requests any more
         self._wake = threading.Semaphore(0)  # a message, or the end
@@ -67,13 +69,15 @@ class ChatSession:
             self._messages.append(_Message(user))
         self._wake.release()
 
-    def reply(self, id: str, reply: Any) -> bool:
-        """Answer a request; False where there is none of that id."""
+    def reply(self, line: Union[Permission, AnswerLine]) -> None:
+        """Answer a request. Raises BadLine where there is none that the line answers; one that
+        waits does so on."""
         with self._lock:
-            waiting = self._waiting.pop(id, None)
-        if waiting is not None:
-            waiting.put(reply)
-        return waiting is not None
+            if line.id not in self._waiting:
+                raise BadLine(f"Nothing is asked about {line.id!r}.", self.name)
+            request, answer = self._waiting[line.id]
+            answer.put(line.reply_to(request))
+            del self._waiting[line.id]
 
     def cancel(self) -> bool:
         """Stop the oldest message that has no result yet; False where there is none."""
@@ -112,7 +116,7 @@ class ChatSession:
 
     def _refuse_all(self) -> None:
         while self._waiting:
-            self._waiting.popitem()[1].put(None)
+            self._waiting.popitem()[1][1].put(None)
 
     # -- on the session's thread -------------------------------------------------------
 
@@ -155,7 +159,7 @@ class ChatSession:
                 user.text, attachments=user.attachments, schema=user.schema
             ):
                 if isinstance(event, (PermissionRequest, QuestionRequest)):
-                    self._expect(event.id, message)
+                    self._expect(event, message)
                 told.tell(event)
                 if message.cancelled.is_set() and not told.over:
                     self._session.cancel()  # it may have come too early for the turn
@@ -172,10 +176,11 @@ class ChatSession:
         self._usages.append(result.usage)
         return {"session_usage": total_usage(self._usages).to_json()}
 
-    def _expect(self, id: str, message: _Message) -> None:
+    def _expect(self, request: Request, message: _Message) -> None:
         """Before the request is told, so that no answer can be too early."""
         with self._lock:
-            self._waiting[id] = self._asked = queue.SimpleQueue()
+            self._asked = queue.SimpleQueue()
+            self._waiting[request.id] = request, self._asked
             if message.cancelled.is_set() or self._deaf:
                 self._asked.put(None)
 

@@ -237,6 +237,8 @@ def test_a_tool_asks_a_question(given: Any, content: str, tmp_path: Any) -> None
         chat.say("user", text="go")
         question = chat.until("question")
         assert (question["name"], question["question"]) == ("ask_user", "hey")
+        chat.say("permission", id=question["id"], allow=True)  # which is no answer
+        assert chat.until("error")["kind"] == "bad_line"
         chat.say("answer", id=question["id"], text=given)
         assert content in chat.until("tool_result")["content"]
         assert chat.leave() == 0

@@ -20,6 +20,7 @@ from jpq.cli.chat_jsonl_lines import (
     User,
     parse_line,
 )
+from jpq.library.asking import PermissionRequest, QuestionRequest
 
 KNOWN = ["user", "retry", "permission", "answer", "cancel", "open", "close"]
 FIELDS = ["session", "text", "id", "allow", "reason", "attachments", "schema", "model", "system"]
@@ -55,6 +56,39 @@ VALUES = st.recursive(
 )
 def test_what_each_line_means(fields: Dict[str, Any], line: Any) -> None:
     assert parse_line(json.dumps(fields).encode()) == line
+
+
+RUN = PermissionRequest("c", "shout", "", {})
+ANY, SURE, ONE = (
+    QuestionRequest("c", "ask", "", "Hm?", kind, choices)
+    for kind, choices in (("text", ()), ("yes_no", ()), ("choice", ("red", "blue")))
+)
+
+
+@pytest.mark.parametrize(
+    "line, request_, reply",
+    [
+        (Permission(MAIN, "c", True), RUN, True),
+        (Permission(MAIN, "c", False), RUN, False),
+        (Permission(MAIN, "c", False, "late"), RUN, "late"),
+        (Permission(MAIN, "c", True), ANY, BadLine),
+        (Answer(MAIN, "c", "yes"), RUN, BadLine),
+        (Answer(MAIN, "c", None), RUN, BadLine),
+        (Answer(MAIN, "c", "red"), ANY, "red"),
+        (Answer(MAIN, "c", "yes"), SURE, "yes"),
+        (Answer(MAIN, "c", "True"), SURE, BadLine),
+        (Answer(MAIN, "c", "red"), ONE, "red"),
+        (Answer(MAIN, "c", "green"), ONE, BadLine),
+        (Answer(MAIN, "c", None), ONE, None),
+    ],
+)
+def test_what_answers_which_request(line: Any, request_: Any, reply: Any) -> None:
+    if reply is not BadLine:
+        assert line.reply_to(request_) == reply
+        return
+    with pytest.raises(BadLine) as bad:
+        line.reply_to(request_)
+    assert bad.value.session == MAIN and "'c'" in str(bad.value)
 
 
 @given(st.binary(max_size=200))
