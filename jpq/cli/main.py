@@ -1,4 +1,4 @@
-"""The ``jpq`` command: finds the command, runs it, and turns errors into exit codes.
+"""The ``jpq`` command as a process: how it starts and ends. What it does is in ``jpq.cli.run``.
 
 Nothing is imported here before it is known to be needed, because most of the time of a
 short command is Python importing modules.

@@ -6,7 +6,6 @@ docs/reliability.md shows what comes of each; ``JPQ_TEST_UPDATE_DOCS=1`` rewrite
 from __future__ import annotations
 
 import concurrent.futures
-import os
 import sys
 from pathlib import Path
 from typing import Dict, Tuple
@@ -14,10 +13,9 @@ from typing import Dict, Tuple
 import pytest
 
 from tests.support.faults import FAULTS, MOMENTS, WORDS, Outcome, play
+from tests.support.marked_parts import HOW, up_to_date
 from tests.support.ptys import nothing_ignored
 
-PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "reliability.md")
-BEGIN, END = "<!-- faults -->\n", "<!-- /faults -->"
 AT_ONCE = 6
 Outcomes = Dict[Tuple[str, str], Outcome]
 
@@ -57,14 +55,6 @@ def test_every_fault_at_every_moment(tmp_path: Path) -> None:
 
 
 def _check_page(found: str) -> None:
-    with open(PAGE, encoding="utf-8") as file:
-        before, rest = file.read().split(BEGIN)
-    shown, after = rest.split(END)
-    if os.environ.get("JPQ_TEST_UPDATE_DOCS"):
-        with open(PAGE, "w", encoding="utf-8") as file:
-            file.write(before + BEGIN + found + END + after)
-        return
+    shown = up_to_date("reliability.md", "faults", found)
     pairs = zip(shown.split("|"), found.split("|"))
-    assert [pair for pair in pairs if pair[0] != pair[1]] == [] and shown == found, (
-        "run this test with JPQ_TEST_UPDATE_DOCS=1 to bring the page up to date"
-    )
+    assert [pair for pair in pairs if pair[0] != pair[1]] == [] and shown == found, HOW

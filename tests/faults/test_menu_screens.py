@@ -15,6 +15,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 
 import pytest
 
+from tests.support.marked_parts import UPDATES
 from tests.support.pressing import Stage, calls, events, reasoning, rest, wait_until
 from tests.support.ptys import ROOT, WAIT_S
 from tests.support.screen import HAS_TMUX, Screen, screen
@@ -22,7 +23,6 @@ from tests.support.server import DONE, Pause, Server, Step, answer, delta, error
 
 STAYS_S = 1.0  # a new capture is taken when all has surely been written
 PAGE = os.path.join(ROOT, "docs", "menus.md")
-UPDATES = bool(os.environ.get("JPQ_TEST_UPDATE_DOCS"))
 PRESS, ENTER = "C-c", "Enter"
 SETTINGS = """
 [tools.build]

@@ -13,15 +13,13 @@ from typing import Dict, List
 
 import pytest
 
+from tests.support.marked_parts import UPDATES, marked_part, up_to_date
 from tests.support.press_rows import ROWS, times_of
 from tests.support.pressing import MARK, SCENES, Stage, press
-from tests.support.ptys import ROOT, Child
+from tests.support.ptys import Child
 from tests.support.server import Server
 from tests.support.weights import ENGINE_MISSING
 
-PAGE = os.path.join(ROOT, "docs", "interrupts.md")
-BEGIN, END = "<!-- times -->\n", "<!-- /times -->"
-UPDATES = bool(os.environ.get("JPQ_TEST_UPDATE_DOCS"))
 PRESSES = 50 if UPDATES else 3
 # A loaded machine may take long; what is usual is in the table.
 BOUND_S = 2.0
@@ -76,13 +74,7 @@ def table() -> str:
 
 
 def test_the_page_has_a_time_for_every_phase() -> None:
-    with open(PAGE, encoding="utf-8") as file:
-        page = file.read()
-    before, rest = page.split(BEGIN)
-    shown, after = rest.split(END)
-    if UPDATES:
-        with open(PAGE, "w", encoding="utf-8") as file:
-            file.write(before + BEGIN + table() + END + after)
-        return
+    page, part = "interrupts.md", "times"
+    shown = up_to_date(page, part, table()) if UPDATES else marked_part(page, part)
     for name in (*SCENES, *ROWS):
         assert f"| {name} | " in shown

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import threading
 import time
 from pathlib import Path
@@ -41,6 +40,7 @@ from tests.support.server import (
     delta,
     reply,
     sse,
+    unanswering,
 )
 
 STREAMING, TOOLS = MARK[Place.STREAMING], MARK[Place.TOOLS]
@@ -68,27 +68,19 @@ def words(count: int, of: str = "word") -> List[str]:
 
 
 def test_while_the_connection_is_made(stage: Stage) -> None:
-    """The listener's queue is full, so the connection is neither made nor refused."""
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for _ in range(4):
-            filler = stack.enter_context(socket.socket())
-            filler.setblocking(False)
-            filler.connect_ex(listener.getsockname())
-        url = f"providers.custom.base_url=http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    with unanswering() as port:
+        url = f"providers.custom.base_url=http://127.0.0.1:{port}/v1"
         command = jpq("-m", "custom/test", "--set", url, "-v", "go")
-        child = stack.enter_context(Child(command, stage.environ, stage.folder, terminal=True))
-        child.wait_for(b"conversation ")
-        press(child, STREAMING)
-        child.type(b"r")
-        child.wait_for(b"Your reply")
-        child.type(b"Then this\n")
-        wait_until(lambda: stage.saved is not None and len(stage.saved.stream.entries) == 3)
-        press(child, STREAMING)
-        child.type(b"s")
-        assert child.end() == 0
+        with Child(command, stage.environ, stage.folder, terminal=True) as child:
+            child.wait_for(b"conversation ")
+            press(child, STREAMING)
+            child.type(b"r")
+            child.wait_for(b"Your reply")
+            child.type(b"Then this\n")
+            wait_until(lambda: stage.saved is not None and len(stage.saved.stream.entries) == 3)
+            press(child, STREAMING)
+            child.type(b"s")
+            assert child.end() == 0
     assert stage.saved is not None
     check_next_turn(stage.saved)
 

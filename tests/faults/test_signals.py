@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import os
 import signal
-import socket
 import threading
 import time
 from pathlib import Path
@@ -29,6 +28,7 @@ from tests.support.server import (
     error,
     head,
     sse,
+    unanswering,
 )
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -157,16 +157,8 @@ def test_a_signal_saves_and_ends(phase: str, terminal: bool, tmp_path: Path) -> 
 
 
 def test_while_the_connection_is_made(place: Place, terminal: bool) -> None:
-    """The listener's queue is full, so the connection is neither made nor refused."""
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for _ in range(4):
-            filler = stack.enter_context(socket.socket())
-            filler.setblocking(False)
-            filler.connect_ex(listener.getsockname())
-        command = query(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", "-v", "go")
+    with unanswering() as port:
+        command = query(f"http://127.0.0.1:{port}/v1", "-v", "go")
         with Child(command, place.environ, place.folder, terminal=terminal) as child:
             child.wait_for(b"conversation ", on_errors=not terminal)
             pressed = time.monotonic()

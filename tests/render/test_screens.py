@@ -11,11 +11,11 @@ from typing import Dict, List, NamedTuple
 
 import pytest
 
+from tests.support.marked_parts import HOW, marked_part, up_to_date
 from tests.support.ptys import ROOT
 from tests.support.screen import HAS_TMUX, screen
 
-PAGE = os.path.join(ROOT, "docs", "rendering.md")
-BEGIN, END = "<!-- screens -->\n", "<!-- /screens -->"
+PAGE, PART = "rendering.md", "screens"
 SAMPLE = """\
 # Lists and tables
 
@@ -92,22 +92,12 @@ def page_part(shots: List[str]) -> str:
 @pytest.mark.skipif(not HAS_TMUX, reason="tmux is not installed")
 def test_the_page_shows_screens_as_they_are(tmp_path: Path) -> None:
     current = page_part([taken(shot, str(tmp_path)) for shot in SHOTS])
-    with open(PAGE, encoding="utf-8") as file:
-        before, rest = file.read().split(BEGIN)
-    shown, after = rest.split(END)
-    if os.environ.get("JPQ_TEST_UPDATE_DOCS"):
-        with open(PAGE, "w", encoding="utf-8") as file:
-            file.write(before + BEGIN + current + END + after)
-        return
-    assert shown == current, (
-        "run this test with JPQ_TEST_UPDATE_DOCS=1 to bring the page up to date"
-    )
+    assert up_to_date(PAGE, PART, current) == current, HOW
 
 
 def test_no_control_sequence_is_in_the_plain_screens() -> None:
     """The part of the page is text: what is not asked for with styles has none."""
-    with open(PAGE, encoding="utf-8") as file:
-        part = file.read().split(BEGIN)[1].split(END)[0]
+    part = marked_part(PAGE, PART)
     blocks = re.findall(r"^([^\n]+):\n\n````text\n(.*?)^````$", part, re.MULTILINE | re.DOTALL)
     assert [title for title, _ in blocks] == [shot.title for shot in SHOTS]
     for (_, text), shot in zip(blocks, SHOTS):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import signal
-import socket
 import sys
 import time
 from typing import Callable, Dict, Iterator, List
@@ -17,24 +15,10 @@ from jpq.store.library import Library
 from tests.support.chatting import Desk
 from tests.support.pressing import MARK, PRESS, Stage, calls, press, wait_until
 from tests.support.ptys import Child, jpq
-from tests.support.server import DONE, Pause, Server, answer, reply
+from tests.support.server import DONE, Pause, Server, answer, reply, unanswering
 from tests.support.signalled import HELD
 
 Row = Callable[[str, int], Iterator[float]]
-
-
-@contextlib.contextmanager
-def unanswering() -> Iterator[int]:
-    """A port at which connections are neither made nor refused: the queue there is full."""
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for _ in range(4):
-            filler = stack.enter_context(socket.socket())
-            filler.setblocking(False)
-            filler.connect_ex(listener.getsockname())
-        yield listener.getsockname()[1]
 
 
 def connecting(folder: str, presses: int) -> Iterator[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -9,7 +10,7 @@ import ssl
 import subprocess
 import threading
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 WAIT_S = 10.0
 PAUSE_POLL_S = 0.02  # how often a paused reply looks whether the test is over
@@ -127,6 +128,20 @@ def certificate(folder: str) -> str:
     with open(path, "ab") as key, open(path + ".crt", "rb") as issued:
         key.write(issued.read())
     return path
+
+
+@contextlib.contextmanager
+def unanswering() -> Iterator[int]:
+    """A port at which connections are neither made nor refused: the queue there is full."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
 
 
 class Server:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from jpq.turn.coordinator import TRANSITIONS
-
-PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "architecture.md")
-BEGIN, END = "<!-- transitions -->\n", "<!-- /transitions -->"
+from tests.support.marked_parts import HOW, up_to_date
 
 
 def table() -> str:
@@ -22,14 +18,4 @@ def table() -> str:
 
 
 def test_the_page_shows_the_table_of_the_code() -> None:
-    with open(PAGE, encoding="utf-8") as file:
-        page = file.read()
-    before, rest = page.split(BEGIN)
-    shown, after = rest.split(END)
-    if os.environ.get("JPQ_TEST_UPDATE_DOCS"):
-        with open(PAGE, "w", encoding="utf-8") as file:
-            file.write(before + BEGIN + table() + END + after)
-        return
-    assert shown == table(), (
-        "run this test with JPQ_TEST_UPDATE_DOCS=1 to bring the page up to date"
-    )
+    assert up_to_date("architecture.md", "transitions", table()) == table(), HOW
