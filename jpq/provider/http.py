@@ -23,6 +23,9 @@ _FRAMINGS = {"sse": sse.messages, "ndjson": ndjson.messages}
 _ERROR_BODY_BYTES = 256 * 1024  # of an error's body, of which a few lines are shown
 _ERROR_READ_S = 2.0  # its status is known, so silence does not have to be sat out
 _BEFORE_TEXT = b"\xef\xbb\xbf \t\r\n"
+_EVENTS = "text/event-stream"
+# The first letters of data, event, id and retry, what a comment begins with, and nothing.
+_BEGINS_EVENTS = (b"d", b"e", b"i", b"r", b":", b"")
 _CHECK_URL = "Check that base_url belongs to the provider's API."
 # Where one of these is present, an "error" beside it is the API module's to judge.
 _ANSWER_FIELDS = ("choices", "output", "candidates", "content", "message")
@@ -127,9 +130,12 @@ class HttpExchange:
         media_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if first == b"<" or media_type == "text/html":
             raise self._web_page(self._as_far_as_it_comes(chunks))
-        streamed = self._request.stream or media_type == "text/event-stream"
-        if self._api.FRAMING == "sse" and first in (b"{", b"["):
-            streamed = False  # asked for a stream, some servers send the answer whole
+        streamed = self._request.stream or media_type == _EVENTS
+        if self._api.FRAMING == "sse" and (
+            # Asked for a stream, some servers send the answer whole, and some a line of text.
+            first in (b"{", b"[") or (media_type != _EVENTS and first not in _BEGINS_EVENTS)
+        ):
+            streamed = False
         if streamed:
             yield from self._streamed(chunks, response)
         else:

@@ -426,6 +426,19 @@ def test_a_whole_reply_that_is_none(exchange: Open, body: bytes, kind: ErrorKind
         assert _failure(exchange(server, stream=False)).kind is kind
 
 
+@pytest.mark.parametrize("media_type", ["text/plain", "application/json", ""])
+def test_words_instead_of_a_stream_are_told(exchange: Open, media_type: str) -> None:
+    with Server([head(media_type), chunk(b"\nupstream "), chunk(b"gone"), LAST_CHUNK]) as server:
+        failure = _failure(exchange(server))
+    assert failure.kind is ErrorKind.MALFORMED
+    assert failure.message == "The reply is not an answer: upstream gone"
+
+
+def test_lines_before_a_stream_that_are_none_of_its_fields(exchange: Open) -> None:
+    with Server([head(), *map(chunk, [b"queued\n\n", *ANSWER]), LAST_CHUNK]) as server:
+        assert _words(list(exchange(server).events())) == ["one", "two"]
+
+
 def test_an_empty_reply_is_interrupted(exchange: Open) -> None:
     with Server([head(), LAST_CHUNK]) as server:
         assert list(exchange(server).events()) == [Finished(INTERRUPTED)]
