@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, List
+from typing import List
 
 import pytest
 
@@ -13,13 +13,6 @@ from jpq.errors import BadInputError, ConversationBusyError, UsageError
 from tests.cli.conversation_shell import Output, Shell
 
 END = TurnEnd("complete", "stop", {}, None)
-
-
-@pytest.fixture
-def shell(tmp_path: Any) -> Shell:
-    cwd = tmp_path / "work"
-    cwd.mkdir()
-    return Shell(str(tmp_path / "home"), str(cwd))
 
 
 def events_path(shell: Shell, id: str) -> str:

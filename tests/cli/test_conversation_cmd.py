@@ -26,13 +26,6 @@ END = TurnEnd("complete", "stop", {"output_tokens": 3}, "gpt")
 ESCAPE = "\x1b]0;title\x07"
 
 
-@pytest.fixture
-def shell(tmp_path: Any) -> Shell:
-    cwd = tmp_path / "work"
-    cwd.mkdir()
-    return Shell(str(tmp_path / "home"), str(cwd))
-
-
 def test_ls_json_has_the_documented_fields(shell: Shell) -> None:
     id = shell.talk(ChatRequest("Hi \u00e9"), AssistantMessage("x"), END)
     (row,) = json.loads(shell("ls", "--format", "json").out)

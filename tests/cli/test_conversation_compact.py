@@ -33,13 +33,6 @@ TURN = (
 )
 
 
-@pytest.fixture
-def shell(tmp_path: Any) -> Shell:
-    cwd = tmp_path / "work"
-    cwd.mkdir()
-    return Shell(str(tmp_path / "home"), str(cwd))
-
-
 def compactions(shell: Shell, id: str) -> Any:
     events = (entry.event for entry in shell.library.read(id).stream.entries)
     return [event for event in events if isinstance(event, Compaction)]

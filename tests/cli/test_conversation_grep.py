@@ -17,13 +17,6 @@ from tests.cli.conversation_shell import Shell
 END = TurnEnd("complete", "stop", {}, None)
 
 
-@pytest.fixture
-def shell(tmp_path: Any) -> Shell:
-    cwd = tmp_path / "work"
-    cwd.mkdir()
-    return Shell(str(tmp_path / "home"), str(cwd))
-
-
 def test_lines_with_ids_and_context(shell: Shell) -> None:
     id = shell.talk(ChatRequest("one\ntwo\nthree\nfour"), END)
     (entry, _) = shell.library.read(id).stream.entries

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, List
-
-import pytest
+from typing import List
 
 from jpq.conversation.event import ChatRequest, TurnEnd
 from jpq.render.markdown.cells import width
 from tests.cli.conversation_shell import Shell
 
 END = TurnEnd("complete", "stop", {}, None)
-
-
-@pytest.fixture
-def shell(tmp_path: Any) -> Shell:
-    cwd = tmp_path / "work"
-    cwd.mkdir()
-    return Shell(str(tmp_path / "home"), str(cwd))
 
 
 def ids(shell: Shell, *words: str) -> List[str]:

@@ -5,20 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from jpq.conversation.attachment import as_metadata, recognised
 from jpq.conversation.event import AssistantMessage, ChatRequest, Draft, TurnEnd
 from tests.cli.conversation_shell import Shell
 
 MADE = {"provider": "openai", "model": "gpt-5-mini"}
-
-
-@pytest.fixture
-def shell(tmp_path: Any) -> Shell:
-    cwd = tmp_path / "work"
-    cwd.mkdir()
-    return Shell(str(tmp_path / "home"), str(cwd))
 
 
 def turn(question: str, model: str = "gpt-5-mini", **usage: int) -> Any:

@@ -7,8 +7,6 @@ import os
 import sqlite3
 from typing import Any, Dict, List
 
-import pytest
-
 from jpq.conversation.attachment import from_metadata
 from jpq.conversation.event import (
     AssistantMessage,
@@ -24,13 +22,6 @@ from tests.cli.conversation_shell import Shell
 
 END = TurnEnd("complete", "stop", {"input_tokens": 11, "output_tokens": 5}, "lo")
 OLDER = TurnEnd("complete", "stop", {}, None)
-
-
-@pytest.fixture
-def shell(tmp_path: Any) -> Shell:
-    cwd = tmp_path / "work"
-    cwd.mkdir()
-    return Shell(str(tmp_path / "home"), str(cwd))
 
 
 def imported(shell: Shell, *changes: str) -> Dict[str, SavedConversation]:
