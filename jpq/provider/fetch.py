@@ -20,7 +20,7 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class Fetched(NamedTuple):
-    """What a URL holds; ``url`` is where it was found in the end."""
+    """What a URL holds, texts in UTF-8; ``url`` is where it was found in the end."""
 
     url: str
     body: bytes
@@ -83,7 +83,8 @@ def _followed(
                         continue
                 if response.status != 200:
                     raise _refused(f"the server answers with status {response.status}", where)
-                return Fetched(url, _bounded(response.chunks(), max_bytes, where))
+                body = _bounded(response.chunks(), max_bytes, where)
+                return Fetched(url, _in_utf_8(body, response.headers.get("Content-Type", "")))
     raise _refused(f"the server redirects more than {_MAX_REDIRECTS} times", where)
 
 
@@ -94,6 +95,17 @@ def _bounded(chunks: Iterator[bytes], max_bytes: int, where: str) -> bytes:
         if len(body) > max_bytes:
             raise _refused(f"it is larger than {max_bytes // 1_000_000} MB", where)
     return bytes(body)
+
+
+def _in_utf_8(body: bytes, content_type: str) -> bytes:
+    """``body`` in UTF-8 where it is a text in a charset that its server names; else as it is."""
+    kind, *parameters = content_type.lower().split(";")
+    if kind.strip().startswith("text/"):
+        for name, _, value in (each.partition("=") for each in parameters):
+            if name.strip() == "charset":
+                with contextlib.suppress(LookupError, ValueError):  # no charset, or not in it
+                    return body.decode(value.strip().strip("\"'")).encode("utf-8")
+    return body
 
 
 def _refused(why: str, where: str) -> BadInputError:

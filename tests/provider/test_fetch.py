@@ -36,6 +36,25 @@ def test_it_is_fetched_without_a_key(transport: Transport) -> None:
         assert "authorization" not in {name.lower() for name in server.seen[0].headers}
 
 
+@pytest.mark.parametrize(
+    "sent, content_type, held",
+    [
+        (b"caf\xe9", 'text/html; charset="ISO-8859-1"', "café".encode()),
+        ("名前".encode("shift_jis"), "text/plain;charset=Shift_JIS", "名前".encode()),
+        ("é".encode(), "text/plain; charset=utf-8", "é".encode()),
+        (b"caf\xe9", "text/plain; charset=none-such", b"caf\xe9"),
+        (b"caf\xe9", "text/plain; charset=utf-8", b"caf\xe9"),
+        (b"caf\xe9", "text/plain; charset=hex", b"caf\xe9"),
+        (b"\x89PNG", "image/png; charset=latin-1", b"\x89PNG"),
+    ],
+)
+def test_texts_are_in_utf_8_where_their_server_says_in_what_they_are(
+    sent: bytes, content_type: str, held: bytes, transport: Transport
+) -> None:
+    with Server([head(content_type, chunked=False), sent]) as server:
+        assert fetch(server.url, transport, 100).body == held
+
+
 def test_redirects_are_followed_to_other_servers_but_not_for_ever(transport: Transport) -> None:
     with Server(found(b"there")) as target, Server(moved(target.url + "/b")) as first:
         assert fetch(first.url, transport, 100) == (target.url + "/b", b"there")
