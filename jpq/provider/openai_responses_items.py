@@ -107,7 +107,8 @@ class OutputItems:
 
     def settle(self, output: Any) -> Iterator[StreamEvent]:
         """The ``output`` of the finished response: it completes what was left open, and says
-        what was never said. Often it is empty, and the ids in it may be new."""
+        what was never said: all of it, or calls. Often it is empty, and the ids of its items
+        may be new, so that a text in it cannot be told from one that was said."""
         values = output if isinstance(output, list) else []
         if not self._items:
             for number, value in enumerate(values):
@@ -119,6 +120,8 @@ class OutputItems:
             item = self._by_number.get(number) or self._by_id.get(word(value, "id"))
             if item is not None and not item.ended and item.kind == word(value, "type"):
                 yield from self._complete(item, value)
+            elif word(value, "type") in CALL_KINDS and not self._was_called(value):
+                yield from self._complete(self._add(None, word(value, "type"), value), value)
 
     def end(self, whole: bool, cut: bool) -> Iterator[StreamEvent]:
         """The response ends. If not ``whole``, items that were being written stay open, and
@@ -131,6 +134,10 @@ class OutputItems:
         self._finished = {}
 
     # Finding items
+
+    def _was_called(self, value: Mapping[str, Any]) -> bool:
+        told = (item.call_id for item in self._items if item.kind in CALL_KINDS)
+        return (word(value, "call_id") or word(value, "id")) in told
 
     def _find(self, number: Any, id: str) -> Optional[OutputItem]:
         """The latest item with that number or, where the server gives none, that id."""

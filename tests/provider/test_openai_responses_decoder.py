@@ -218,6 +218,17 @@ def test_items_left_open_are_completed_by_the_last_event() -> None:
     assert OpaqueBlock({**server, "tools": ["t"]}) in decoded.response.blocks
 
 
+def test_a_call_that_only_the_last_event_tells() -> None:
+    told = (added(0, message()), text(0, "a"), done(0, message("a")))
+    last = completed(output=[message("a"), call('{"x": 1}')])
+    decoded = read(*told, last)
+    assert decoded.response.text == "a"
+    assert [c.arguments for c in decoded.response.tool_calls] == [{"x": 1}]
+    assert decoded.response.stop_reason == "tool_calls"
+    again = completed(output=[message("a"), {**call('{"x": 1}'), "id": "fc_new"}])
+    assert len(calls(*told, added(1, call()), done(1, call('{"x": 1}')), again)) == 1
+
+
 def test_a_stream_joined_in_the_middle() -> None:
     decoded = read(text(0, "lo"), done(0, message("Hello")), completed(model="m1"))
     assert decoded.events[0] == Started()
