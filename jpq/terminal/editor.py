@@ -66,9 +66,8 @@ def _run(command: List[str], meanwhile: Callable[[], None]) -> None:
             hint="Set VISUAL or EDITOR to a program that exists.",
         ) from error
     if status:
-        raise BadInputError(
-            f"The editor ended with status {status}, so its text is not used.", where=command[0]
-        )
+        how = f"ended with status {status}" if status > 0 else f"was ended by signal {-status}"
+        raise BadInputError(f"The editor {how}, so its text is not used.", where=command[0])
 
 
 def _status(process: subprocess.Popen[bytes], meanwhile: Callable[[], None]) -> int:

@@ -36,10 +36,15 @@ def test_the_edited_text_comes_back_and_no_file_stays(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "command", [["/nowhere/editor"], [sys.executable, "-c", "raise SystemExit(3)"]]
+    "command, words",
+    [
+        (["/nowhere/editor"], "could not be started"),
+        ([sys.executable, "-c", "raise SystemExit(3)"], "ended with status 3"),
+        (["sh", "-c", "kill -INT $$"], "was ended by signal 2"),
+    ],
 )
-def test_an_editor_that_fails(command, tmp_path, monkeypatch):
+def test_an_editor_that_fails(command, words, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(BadInputError):
+    with pytest.raises(BadInputError, match=words):
         edit_text("text", ".md", command)
     assert os.listdir(tmp_path) == []
