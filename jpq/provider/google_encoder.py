@@ -35,6 +35,7 @@ _TRANSLATED = (
 # Efforts for models that are told a budget of tokens instead ("OpenAI compatibility").
 _BUDGETS = {"none": 0, "minimal": 1_024, "low": 1_024, "medium": 8_192}
 _LARGEST_BUDGET = 24_576
+_SMALLEST_BUDGET = 128  # of models that cannot do without
 _MODES = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 _COLLECTIONS = ("models/", "tunedModels/", "publishers/", "projects/")
 _MODELS_PATH = re.compile(r"/models(/[^/]*)?$")
@@ -57,7 +58,9 @@ def encode(request: ProviderRequest, row: ProviderRow, key: Optional[str]) -> Ht
         body["tools"] = [{"functionDeclarations": [_tool(tool) for tool in request.tools]}]
         if request.tool_choice:
             body["toolConfig"] = {"functionCallingConfig": _tool_choice(request.tool_choice)}
-    body.update(_options(request, applies(row.quirks.get("budget", False), model)))
+    by_budget = applies(row.quirks.get("budget", False), model)
+    always = applies(row.quirks.get("always_reasons", False), model)
+    body.update(_options(request, by_budget, always))
     headers = request_headers(request, row, key, key_header="x-goog-api-key")
     return HttpRequest(_url(request, row), headers, body)
 
@@ -90,7 +93,7 @@ def _tool_choice(choice: str) -> Dict[str, Any]:
     return {"mode": "ANY", "allowedFunctionNames": [choice]}
 
 
-def _options(request: ProviderRequest, by_budget: bool) -> Dict[str, Any]:
+def _options(request: ProviderRequest, by_budget: bool, always: bool) -> Dict[str, Any]:
     options = {name: value for name, value in request.options.items() if value is not None}
     fields = {name: options.pop(name) for name in _BODY_FIELDS if name in options}
     config: Dict[str, Any] = {}
@@ -100,7 +103,7 @@ def _options(request: ProviderRequest, by_budget: bool) -> Dict[str, Any]:
     stop = stop_words(options)
     if stop:
         config["stopSequences"] = stop
-    thinking = _thinking(options, by_budget)
+    thinking = _thinking(options, by_budget, always)
     if thinking:
         config.setdefault("thinkingConfig", thinking)
     config.update(_response_format(options))
@@ -112,7 +115,7 @@ def _options(request: ProviderRequest, by_budget: bool) -> Dict[str, Any]:
     return fields
 
 
-def _thinking(options: Mapping[str, Any], by_budget: bool) -> Dict[str, Any]:
+def _thinking(options: Mapping[str, Any], by_budget: bool, always: bool) -> Dict[str, Any]:
     """What an effort or a budget of tokens means to the model ("Thinking").
 
     Models before Gemini 3 take a budget, later ones a level; a budget is taken by both.
@@ -124,9 +127,10 @@ def _thinking(options: Mapping[str, Any], by_budget: bool) -> Dict[str, Any]:
     if budget is None and by_budget:
         budget = _BUDGETS.get(str(effort), _LARGEST_BUDGET)
     if budget is not None:
-        return {"thinkingBudget": budget, "includeThoughts": budget != 0}
+        least = _SMALLEST_BUDGET if always and by_budget else 0
+        return {"thinkingBudget": budget or least, "includeThoughts": budget != 0}
     # These models always think; this is as little as they can.
-    level = "minimal" if effort == "none" else effort
+    level = ("low" if always else "minimal") if effort in ("none", "minimal") else effort
     return {"thinkingLevel": level, "includeThoughts": effort != "none"}
 
 

@@ -49,6 +49,15 @@ _GPT_WITHOUT_EYES = ("gpt-3.5*", "gpt-4", "gpt-4-0*", "gpt-4-1106*", "o1-mini*",
 _GEMINI_BEFORE_3 = ("gemini-1*", "gemini-2*")
 _GEMINI_SINCE_3 = ("gemini-3*", "gemini-flash*-latest", "gemini-pro*-latest")
 
+# Google's models that take neither a budget of 0 nor the level ``minimal`` ("Thinking").
+_GEMINI_ALWAYS_REASONS = (
+    "gemini-2.5-pro*",
+    "gemini-3*-pro*",
+    "gemini-3.[789]-flash",
+    "gemini-flash-latest",
+    "gemini-pro*-latest",
+)
+
 ROWS: Tuple[ProviderRow, ...] = (
     ProviderRow(
         "openai",
@@ -93,7 +102,11 @@ ROWS: Tuple[ProviderRow, ...] = (
         base_url_env="GOOGLE_BASE_URL",
         key_env="GEMINI_API_KEY",
         other_key_envs=("GOOGLE_API_KEY",),
-        quirks={"budget": _GEMINI_BEFORE_3, "signed_calls": _GEMINI_SINCE_3},
+        quirks={
+            "budget": _GEMINI_BEFORE_3,
+            "signed_calls": _GEMINI_SINCE_3,
+            "always_reasons": _GEMINI_ALWAYS_REASONS,
+        },
     ),
     ProviderRow(
         "openrouter",

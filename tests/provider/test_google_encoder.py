@@ -187,6 +187,17 @@ def test_reasoning_is_asked_for_by_effort(effort: str, budget: int, level: str) 
     assert told == {"thinkingBudget": budget, "includeThoughts": budget != 0}
 
 
+@pytest.mark.parametrize("none", [{"reasoning_effort": "none"}, {"reasoning_budget": 0}])
+def test_a_model_that_always_reasons_does_so_as_little_as_it_can(none: Dict[str, Any]) -> None:
+    always = row(always_reasons=("m*",), budget=("m*",))
+    assert config(always, **none)["thinkingConfig"] == {
+        "thinkingBudget": 128,
+        "includeThoughts": False,
+    }
+    told = config(row(always_reasons=("m*",)), reasoning_effort="none")["thinkingConfig"]
+    assert told == {"thinkingLevel": "low", "includeThoughts": False}
+
+
 def test_reasoning_is_asked_for_by_budget_or_in_gemini_s_own_words() -> None:
     assert config(reasoning_budget=-1)["thinkingConfig"]["thinkingBudget"] == -1
     own = {"includeThoughts": True}
