@@ -160,6 +160,16 @@ def test_a_signal_ends_the_chat(signum: signal.Signals, answering: bool, desk: D
         assert said[-1]["type"] == "turn_end"
 
 
+def test_a_terminal_that_is_held_does_not_hold_up_the_end(desk: Desk) -> None:
+    end = threading.Event()
+    with Server([*events(delta("Half")), Pause(end)]) as server, desk.chat(server) as child:
+        say(child, "go", b"Half")
+        child.type(b"\x13")  # Ctrl+S
+        child.signal(signal.SIGTERM)
+        assert child.exit() == -signal.SIGTERM  # 143 if it had to be forced
+        end.set()
+
+
 def test_a_hung_up_terminal_ends_the_chat(desk: Desk) -> None:
     with Server(answer("Fine.")) as server, desk.chat(server) as child:
         say(child, "go")

@@ -23,7 +23,7 @@ from jpq.cli.log import run_log
 from jpq.cli.prompt_text import joined_words
 from jpq.cli.query_cmd import open_view
 from jpq.cli.query_setup import NoModelError, show_ways_on
-from jpq.interrupt.signals import SignalRouter, end_by_signal
+from jpq.interrupt.signals import SignalRouter, end_by_signal, is_key
 from jpq.store.workspace import workspace_of
 from jpq.terminal.caps import ChannelFacts, find_caps
 from jpq.terminal.line_editor import LineEditor, open_line_editor
@@ -91,7 +91,9 @@ def _talk(chat: Chat, editor: Optional[LineEditor], router: SignalRouter) -> End
         greet(chat, voice)
         outcome = talk.run(joined_words(args.words, env.notice))
         saved = chat.saved_id
-    if outcome is None or outcome.signum is not None:  # who is told of /retry is out of the chat
+    # Who pressed Ctrl+C was told of /retry, and is out of the chat now. Behind other signals the
+    # terminal may be gone, or held (Ctrl+S), which a key ends.
+    if outcome is None or (outcome.signum is not None and is_key(outcome.signum)):
         say_goodbye(voice, saved)
     if outcome is None:
         return None, talk.exit_code if editor is None else 0
