@@ -27,7 +27,12 @@ from jpq.wire.failure import shown
 from jpq.wire.message import HttpRequest
 from jpq.wire.transport import Transport
 
+_HINT = "Check that base_url belongs to the provider's API."
 LIST_TIMEOUT_S = 30.0  # for the whole list
+
+
+class NoListError(StreamError):
+    """The server answered with something else than a list of models; it may have none."""
 
 
 class Listing(NamedTuple):
@@ -161,6 +166,9 @@ def _fetched(
     try:
         return json_depth.loads(text)
     except ValueError as error:
+        if text.startswith("<"):
+            message = f'There is a web page, and no API: "{html_summary(text)}"'
+            raise StreamError(ErrorKind.MALFORMED, message, where=where, hint=_HINT) from error
         raise _no_list(where, html_summary(text)) from error
 
 
@@ -204,10 +212,6 @@ def _tokens(value: Any) -> Optional[int]:
     return value if type(value) is int and value > 0 else None
 
 
-def _no_list(where: str, what: str) -> StreamError:
-    return StreamError(
-        ErrorKind.MALFORMED,
-        f"The reply is not a list of models: {what}",
-        where=where,
-        hint="Check that base_url belongs to the provider's API.",
-    )
+def _no_list(where: str, what: str) -> NoListError:
+    message = f"The reply is not a list of models: {what}"
+    return NoListError(ErrorKind.MALFORMED, message, where=where, hint=_HINT)

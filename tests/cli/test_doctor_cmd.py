@@ -161,8 +161,14 @@ KEY = "sk-very-secret-0123"
         (error("404 Not Found", b"none"), "-", "not checked"),
         (error("500 Internal Server Error", b"oh"), "FAIL", "does not answer"),
         ([head()], "FAIL", "does not answer"),
+        (
+            error("200 OK", b"<title>Log in</title>", "text/html"),
+            "FAIL",
+            'web page, and no API: "Log',
+        ),
+        ([b"SSH-2.0-Server\r\n"], "FAIL", "is not HTTP. Check the port in base_url."),
     ],
-    ids=["takes", "lists nothing", "401", "403", "404", "500", "cut"],
+    ids=["takes", "lists nothing", "401", "403", "404", "500", "cut", "web page", "not HTTP"],
 )
 def test_the_provider_is_asked_whether_it_takes_the_key(reply: Any, mark: str, words: str) -> None:
     with Server(reply) as server:
@@ -184,4 +190,4 @@ def test_a_provider_that_does_not_answer_is_given_up() -> None:
 def test_a_provider_without_a_key_is_asked_too() -> None:
     with Server(error("200 OK", b'{"models": [{"name": "llama3:8b"}]}')) as server:
         found = doctor(0, "-m", "ollama/llama3", OLLAMA_HOST=server.url[: -len("/v1")])
-    assert "needs no key and lists 1 models, llama3 among them" in found["access"][1]
+    assert "needs no key and lists 1 model, llama3 among them" in found["access"][1]
