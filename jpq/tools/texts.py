@@ -19,13 +19,13 @@ RESULT_WITHHELD = "It ran, but the user did not deliver its result{reason}."
 RESULT_EDITED = "The user edited this result.\n\n{output}"
 RESULT_SKIPPED = "It ran. Its result is set not to be delivered."
 
-# Errors.
-CANCELLED = "Cancelled by the user after {seconds:.1f} s{ending}. {so_far}"
+# Errors. It need not be the user who cancels: the terminal may be gone, or the time over.
+CANCELLED = "Cancelled after {seconds:.1f} s{ending}. {so_far}"
 TIMED_OUT_TEXT = "Timed out after {seconds:.1f} s{ending}. {so_far}"
 CRASHED = "The tool crashed: {error}"
-NOT_DELIVERED = "Cancelled by the user: it ran, but its result was not delivered."
+NOT_DELIVERED = "Cancelled: it ran, but its result was not delivered."
 NOT_SHOWN = "It ran, but its result needs the user's consent, and nobody can be asked any more."
-NOT_STARTED = "Cancelled by the user before it was started."
+NOT_STARTED = "Cancelled before it was started."
 NOT_ALLOWED = (
     "Not run: {asked} needs the user's permission, and this run cannot ask for it. "
     "No call of this message was run."

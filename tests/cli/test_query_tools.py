@@ -209,7 +209,7 @@ def test_ctrl_c_at_the_prompt_answers_the_call_and_ends(tmp_path: Any) -> None:
         assert child.exit() == -signal.SIGINT
         assert child.modes() == before
     (folder,) = conversations()
-    assert answers(folder)[0]["content"] == "Cancelled by the user before it was started."
+    assert answers(folder)[0]["content"] == "Cancelled before it was started."
     assert entries(folder)[-1]["status"] == "interrupted"
 
 

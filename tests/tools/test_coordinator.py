@@ -137,9 +137,9 @@ def test_cancelling_answers_every_call_truly() -> None:
             calls.inbox.take(time.monotonic() + 0.01)
         calls.phase.cancel()
         answers = calls.finish()
-    assert answers["one"].content.startswith("Cancelled by the user after ")
+    assert answers["one"].content.startswith("Cancelled after ")
     assert "half way" in answers["one"].content
-    assert answers["two"].content == "Cancelled by the user before it was started."
+    assert answers["two"].content == "Cancelled before it was started."
     assert "no tool named" in answers["three"].content
 
 

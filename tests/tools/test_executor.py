@@ -99,7 +99,7 @@ def test_each_ending_has_a_text_of_its_own() -> None:
     texts.append(executor().stop().content)
     texts.append(executor().refuse("Not run: the user said no.", is_error=False).content)
     assert len(set(texts)) == len(texts) - 1  # not started is not started
-    assert texts[2].startswith("Cancelled by the user after 2.0 s. Its output so far:\nso far")
+    assert texts[2].startswith("Cancelled after 2.0 s. Its output so far:\nso far")
     assert texts[3].startswith("Timed out after 2.0 s. ")
     assert "may still be running" in texts[4] and "half" in texts[4]
 
