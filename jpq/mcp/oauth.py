@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 from jpq.mcp.failure import McpUnauthorized
 from jpq.mcp.http_endpoint import Authorizer
 from jpq.mcp.http_fetch import Fetcher
-from jpq.mcp.oauth_discovery import Authority, challenge_of, find_authority, is_same_issuer
+from jpq.mcp.oauth_discovery import Authority, challenge_of, find_authority
 from jpq.mcp.oauth_tokens import Grant, TokenStore
 from jpq.mcp.protocol import Json, encode, text_of
 from jpq.mcp.transport import Log
@@ -277,7 +277,7 @@ def _check_answer(answer: Dict[str, str], state: str, authority: Authority) -> N
     issuer = answer.get("iss")
     if issuer is None and authority.metadata.get("authorization_response_iss_parameter_supported"):
         raise McpUnauthorized("The reply to the login does not say who it is from.")
-    if issuer is not None and not is_same_issuer(issuer, authority.issuer):
+    if issuer is not None and issuer != authority.issuer:
         raise McpUnauthorized(f"The reply to the login is from {issuer}.")
     if "code" not in answer:
         said = answer.get("error_description") or answer.get("error") or "no code"
