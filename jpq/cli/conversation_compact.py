@@ -72,7 +72,9 @@ def compact(args: argparse.Namespace, env: Environment, library: Library) -> int
     journal = _open(id, env, library)
     try:
         if args.undo:
-            _undo(journal, env)
+            undo = _undo(journal, env)
+            if args.format == "json":
+                env.out(_json(undo, True))
         else:
             _shorten(journal, wanted, env, lambda: _asker(journal.stream, args, env), tell_as)
     finally:
@@ -128,13 +130,15 @@ def _asker(stream: ConversationStream, args: argparse.Namespace, env: Environmen
     return importlib.import_module("jpq.cli.conversation_ask").Asker(config, env)
 
 
-def _undo(journal: Any, env: Environment) -> None:
+def _undo(journal: Any, env: Environment) -> _Report:
     last = last_compaction(journal.stream.entries)
-    if last is None:
+    if last is None or not isinstance(last.event, Compaction):
         raise BadInputError("There is no compaction to take back.", where=journal.folder)
+    before = estimate_tokens(build_thread(journal.stream.entries))
     journal.commit([Draft(undone(last))])
     tokens = estimate_tokens(build_thread(journal.stream.entries))
     env.notice(f"{journal.id} is sent as about {tokens:,} tokens again.")
+    return _Report(journal.id, before, tokens, last.event)
 
 
 def _plan(stream: ConversationStream, wanted: Wanted, summary: str) -> Compaction:

@@ -55,8 +55,11 @@ def test_each_kind_saves_its_part_and_all_can_be_taken_back(shell: Shell) -> Non
         saved.append(report["tokens_before"] - report["tokens_after"])
     assert saved[0] > 200 and saved[1] > 800 and saved[2] == 0
     assert len(compactions(shell, id)) == 2, "what saves nothing is not written"
-    for _ in range(2):
-        shell("compact", "--undo")
+    shell("compact", "--undo")
+    back = json.loads(shell("compact", "--undo", "--format", "json").out)
+    assert (back["id"], back["done"]) == (id, True)
+    assert back["tokens_after"] - back["tokens_before"] == saved[0]
+    assert back["compaction"]["drop_reasoning"] is True
     with pytest.raises(BadInputError, match="no compaction"):
         shell("compact", "--undo")
     report = json.loads(shell("compact", "--dry-run", "--keep", "1", "--format", "json").out)
