@@ -202,7 +202,8 @@ def _show(attachments: Sequence[Attachment], tell: Callable[[str], None]) -> Non
         return
     for each in attachments:
         size, tokens = _size(each), _tokens(each)
-        tell(f"Attached {each.name}: {each.kind}, {size_words(size)}, about {tokens:,} tokens.")
+        about = "about 1 token" if tokens == 1 else f"about {tokens:,} tokens"
+        tell(f"Attached {each.name}: {each.kind}, {size_words(size)}, {about}.")
 
 
 def _size(attached: Attachment) -> int:

@@ -254,6 +254,10 @@ def test_sizes_and_tokens_are_told_with_v(tmp_path: Any) -> None:
         "jpq: Attached a.txt: text, 4.0 kB, about 1,000 tokens.",
         "jpq: Attached dot.png: png, 16 B, about 1,000 tokens.",
     ]
+    (tmp_path / "few").write_text("hi")
+    assert told(["-a", "few", "-v"], cwd=str(tmp_path)) == [
+        "jpq: Attached few: text, 2 B, about 1 token."
+    ]
     for number in range(6):
         (tmp_path / f"{number}.txt").write_text("x" * 4000)
     assert told(["-a", "?.txt", "-v"], cwd=str(tmp_path)) == [
