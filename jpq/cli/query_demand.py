@@ -18,6 +18,7 @@ from jpq.render.whole import Shown
 from jpq.tools.output_check import OutputCheck, UnusableSchema
 from jpq.turn.demand import BlockDemand, Demand, SchemaDemand
 
+_LONGEST_SCHEMA = 4 << 20  # characters
 _SCHEMA_HINT = 'As in: --schema "name, age int", --schema @person.json, or JSON Schema.'
 
 
@@ -106,10 +107,13 @@ def _path(spec: str, env: Environment) -> Optional[str]:
 def _read(path: str) -> str:
     try:
         with open(path, encoding="utf-8-sig") as file:
-            return file.read()
+            text = file.read(_LONGEST_SCHEMA + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name, or no UTF-8
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise BadInputError(f"The schema cannot be read: {reason}.", where=path) from error
+    if len(text) > _LONGEST_SCHEMA:
+        raise BadInputError("The schema is longer than any API takes.", where=path)
+    return text
 
 
 def _extracted(result: Result) -> str:

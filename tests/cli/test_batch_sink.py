@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from jpq.cli.batch import lines as batch_lines
 from jpq.cli.batch.lines import Line, count_lines, id_of, parse_line, read_lines, record_line
 from jpq.cli.batch.sink import Answered, OutputBusyError, open_sink
 from jpq.errors import BadInputError, WriteError
@@ -159,6 +160,12 @@ def test_a_file_without_a_last_line_end_and_its_count(tmp_path: Any) -> None:
     lines = list(read_lines(io.BytesIO(path.read_bytes()), None))
     assert [parse_line(line).prompt for line in lines] == ["a", "b"]
     assert count_lines(str(path), None) == 2 and count_lines(str(path), (1, 2)) == 1
+
+
+def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_lines, "_LONGEST_BYTES", 1 << 20)
+    with open("/dev/zero", "rb") as zero, pytest.raises(BadInputError, match="longer than 1 MiB"):
+        next(read_lines(zero, None))
 
 
 def job(**fields: Any) -> Any:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from jpq.cli.chat import messages
+from jpq.errors import BadInputError
 from tests.support.pressing import events
 from tests.support.programs import (
     JPQ,
@@ -34,6 +36,12 @@ def test_each_line_is_a_turn_of_one_conversation() -> None:
     (folder,) = conversations()
     types = [entry["type"] for entry in entries(folder)]
     assert types == ["chat_request", "chat_response", "turn_end"] * 2
+
+
+def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "_LONGEST_BYTES", 1 << 20)
+    with open("/dev/zero", "rb") as zero, pytest.raises(BadInputError, match="longer than 1 MiB"):
+        messages.PipedMessages(zero, print).next()
 
 
 def test_bytes_that_are_no_utf_8_are_told_once() -> None:

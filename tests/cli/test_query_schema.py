@@ -135,6 +135,10 @@ def test_a_wrong_schema_in_a_file_is_told_with_its_line(tmp_path: Any) -> None:
     jpq(*model, "--schema", "@none", "x", cwd=str(tmp_path)).failed_with(65, "No such file")
 
 
+def test_a_schema_without_end_is_refused(tmp_path: Any) -> None:
+    asked(tmp_path, GOOD, options=("--schema", "@/dev/zero")).failed_with(65, "is longer than")
+
+
 def test_contradictions_are_usage_errors(tmp_path: Any) -> None:
     asked(tmp_path, GOOD, options=("--schema", "a", "--schema-multi", "a")).failed_with(2)
     asked(tmp_path, GOOD, options=("--schema", "a", "-x")).failed_with(2, "-x")

@@ -20,6 +20,7 @@ _FIELDS: Mapping[str, Any] = {
     "schema": (str, dict),
     "schema_multi": (str, dict),
 }
+_LONGEST_BYTES = 100 << 20  # of a line; /dev/zero is one without end
 _FORM = 'A line is a JSON string, or an object such as {"id": "a", "prompt": "..."}.'
 
 
@@ -43,9 +44,18 @@ class Job(NamedTuple):
 
 
 def read_lines(file: BinaryIO, shard: Optional[Tuple[int, int]]) -> Iterator[Line]:
-    """The lines of ``file`` that are not blank, or of them those of a ``shard`` (K of N)."""
+    """The lines of ``file`` that are not blank, or of them those of a ``shard`` (K of N).
+
+    Raises BadInputError for one without end.
+    """
     part, parts = shard or (1, 1)
-    for number, data in enumerate(iter(file.readline, b""), 1):
+    for number, data in enumerate(iter(lambda: file.readline(_LONGEST_BYTES), b""), 1):
+        if len(data) == _LONGEST_BYTES:
+            raise BadInputError(
+                f"A line is longer than {_LONGEST_BYTES >> 20} MiB, which no model takes.",
+                where=f"line {number}",
+                hint=_FORM,
+            )
         if (number - part) % parts == 0 and data.strip(b"\xef\xbb\xbf \t\r\n"):
             yield Line(number, data)
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, BinaryIO, Callable, Optional
 from jpq.cli.chat.message import Composer
 from jpq.cli.chat.signals import Pressed, PromptSignals
 from jpq.cli.chat.voice import Voice
+from jpq.errors import BadInputError
 from jpq.terminal.line_editor import LineEditor
 
 if TYPE_CHECKING:
     from jpq.cli.chat.history import History
 
+_LONGEST_BYTES = 100 << 20  # of a line of a pipe; /dev/zero is one without end
 _HOW_TO_LEAVE = "Ctrl+D leaves the chat."
 _CLEARED = "The line is cleared. Ctrl+D leaves the chat."
 
@@ -25,9 +27,12 @@ class PipedMessages:
         self._composer = Composer()
 
     def next(self) -> Optional[str]:
-        """The next message that is not blank; None at the end."""
+        """The next message that is not blank; None at the end. Raises BadInputError."""
         while True:
-            line = b"" if self._stdin is None else self._stdin.readline()
+            line = b"" if self._stdin is None else self._stdin.readline(_LONGEST_BYTES)
+            if len(line) == _LONGEST_BYTES:
+                most = f"{_LONGEST_BYTES >> 20} MiB"
+                raise BadInputError(f"A line of stdin is longer than {most}, which no model takes.")
             text = self._composer.end() if not line else self._composer.feed(self._decoded(line))
             if text is not None and text.strip():
                 return text
