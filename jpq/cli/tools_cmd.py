@@ -18,6 +18,7 @@ from jpq.render.lines import one_line
 from jpq.store.library import Library
 from jpq.store.workspace import workspace_of
 from jpq.terminal.tty import interactive
+from jpq.tools.arguments import ArgumentCheck
 from jpq.tools.definition import ASK, Tool
 from jpq.tools.permission import Permissions
 from jpq.tools.policy import Policy
@@ -132,6 +133,10 @@ def _own_modes(name: str, env: Environment) -> Dict[str, str]:
 def _explain(args: argparse.Namespace, env: Environment, config: Config) -> int:
     with _named(args.name, env, config) as tool:
         arguments = _arguments(tool, args.arguments, env)
+    complaint = ArgumentCheck(args.name, tool.spec.parameters).complaint(arguments)
+    if complaint is not None:
+        env.out(f"not run: {one_line(complaint)}\n")
+        return int(ExitCode.OK)
     decision = Permissions(Policy.of_config(config), yes=args.yes).decide(tool, arguments)
     ways = ""
     if decision.action == ASK and decision.by_mode:

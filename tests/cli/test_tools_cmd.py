@@ -94,6 +94,10 @@ def test_explain_names_what_decides() -> None:
     ways = '--yes allows it, or tools.greet.run = "unattended"'
     assert explained("greet", "Bob") == f'ask: the run mode of greet is "ask"; {ways}\n'
     assert explained("-y", "greet", "Bob") == "allow: --yes\n"
+    for wrong in ('{"name": 3}', "{}", '{"name": "Ada", "x": 1}'):
+        assert explained("greet", wrong).startswith("not run: ")
+    assert explained("shell", '{"command": 3}').startswith("not run: arguments.command must be")
+    assert explained("shell").startswith("not run: ")
     assert explained("slow").startswith('allow: the run mode of slow is "unattended"')
 
 
