@@ -24,7 +24,7 @@ def load(args: argparse.Namespace, env: Environment, library: Library) -> int:
             if conversation.unread:
                 lines = "1 line" if conversation.unread == 1 else f"{conversation.unread} lines"
                 env.notice(
-                    f"{lines} of {id or conversation.id or path} cannot be read and did not come "
+                    f"{lines} of {id or conversation.source} cannot be read and did not come "
                     "along; the file may have been cut off."
                 )
             if id is not None:

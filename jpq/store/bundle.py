@@ -25,7 +25,7 @@ _KIND = "conversation"
 class Incoming(NamedTuple):
     """A conversation from elsewhere. ``source`` names it where it comes from, so that it is
     taken in only once; ``id`` is the one it would like to have; ``unread`` counts the lines
-    that are no entry, as the last one of a file that was cut is none."""
+    that cannot be read, as the last one of a file that was cut."""
 
     source: str
     id: Optional[str]

@@ -49,7 +49,8 @@ def read_jp(folder: str) -> Iterator[Incoming]:
 
 def _read_one(folder: str) -> Incoming:
     name = os.path.basename(os.path.normpath(folder))
-    values = _array(read_file(os.path.join(folder, EVENTS)))
+    value = parse_json_line(read_file(os.path.join(folder, EVENTS)))
+    values: List[Any] = value if isinstance(value, list) else []
     entries = [entry for entry in map(_entry, values) if entry is not None]
     about = read_object(os.path.join(folder, "metadata.json"))
     title = about.get("title")
@@ -63,12 +64,8 @@ def _read_one(folder: str) -> Incoming:
         },
         base_config={},
         entries=entries,
+        unread=0 if isinstance(value, list) else 1,
     )
-
-
-def _array(data: bytes) -> List[Any]:
-    value = parse_json_line(data)
-    return value if isinstance(value, list) else []
 
 
 def _entry(value: Any) -> Optional[Entry]:

@@ -85,23 +85,24 @@ class _Log:
     def incoming(self, id: str, responses: Sequence[_Row]) -> Incoming:
         """The conversation ``id``."""
         first = responses[0]
-        system = first.get("system") or None
+        system = _text(first.get("system")) or None
         entries: List[Entry] = []
         now = system
         for row in responses:
             when = foreign_timestamp(row.get("datetime_utc"))
-            if row.get("system") and row["system"] != now:
-                now = row["system"]
+            own = _text(row.get("system"))
+            if own and own != now:
+                now = own
                 entries.append(Entry("", when, ConfigDelta({"system": now})))
             entries.extend(Entry("", when, event) for event in self._events(row))
         return Incoming(
             source=f"llm:{id}",
             id=None,
             metadata={
-                "title": self._names.get(id),
+                "title": _text(self._names.get(id)) or None,
                 "created_at": foreign_timestamp(first.get("datetime_utc")),
                 "workspace": "",
-                "model": first.get("model"),
+                "model": _text(first.get("model")) or None,
             },
             base_config={} if system is None else {"system": system},
             entries=entries,
@@ -111,20 +112,21 @@ class _Log:
         events: List[ConversationEvent] = [
             ToolResponse(*_result(result)) for result in self._results.get(row["id"], ())
         ]
-        asked = [*self._fragments.get(row["id"], ()), row.get("prompt") or ""]
+        asked = [*self._fragments.get(row["id"], ()), _text(row.get("prompt"))]
         prompt = "\n\n".join(text for text in asked if text.strip())
         if prompt:
             events.append(ChatRequest(prompt))
-        if (row.get("response") or "").strip():
-            events.append(AssistantMessage(row["response"]))
+        response = _text(row.get("response"))
+        if response.strip():
+            events.append(AssistantMessage(response))
         calls = self._calls.get(row["id"], ())
         events += [
-            ToolCall(_call_id(call), call.get("name") or "", _arguments(call)) for call in calls
+            ToolCall(_call_id(call), _text(call.get("name")), _arguments(call)) for call in calls
         ]
         if not calls:
             names = ("input_tokens", "output_tokens")
             usage = {name: row[name] for name in names if isinstance(row.get(name), int)}
-            events.append(TurnEnd("complete", "stop", usage, row.get("model")))
+            events.append(TurnEnd("complete", "stop", usage, _text(row.get("model")) or None))
         return events
 
     def _rows(self, table: str, order: str = "") -> List[_Row]:
@@ -141,11 +143,18 @@ class _Log:
         return found
 
     def _prompt_fragments(self) -> Dict[str, List[str]]:
-        texts = {row["id"]: row["content"] or "" for row in self._rows("fragments")}
+        texts = {row["id"]: _text(row["content"]) for row in self._rows("fragments")}
         found: Dict[str, List[str]] = {}
         for row in self._rows("prompt_fragments", '"order"'):
             found.setdefault(row["response_id"], []).append(texts.get(row["fragment_id"], ""))
         return found
+
+
+def _text(value: Any) -> str:
+    """What a column of texts holds; SQLite lets anything be in it."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return "" if value is None else str(value)
 
 
 def _call_id(row: _Row) -> str:

@@ -251,6 +251,15 @@ def log(folder: str, new: bool) -> str:
     return path
 
 
+def test_what_is_no_array_of_jps_is_told(shell: Shell) -> None:
+    folder = os.path.join(shell.cwd, "17659773217-cut")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "events.json"), "w") as file:
+        file.write('[{"type": "chat_request"')
+    taken = shell("import", folder)
+    assert taken.out == "" and "1 line of jp:17659773217 cannot be read" in taken.err
+
+
 def test_llms_database(shell: Shell) -> None:
     ids = shell("import", log(shell.cwd, new=True)).out.split()
     first, alone = (shell.library.read(id) for id in ids)
@@ -271,6 +280,17 @@ def test_llms_database(shell: Shell) -> None:
     assert alone.metadata["imported_from"] == "llm:r4" and len(alone.stream.turns()) == 1
     assert json.loads(shell("ls", "--format", "json", "pelicans").out)[0]["turns"] == 2
     assert shell("import", os.path.join(shell.cwd, "logs # 1.db")).out == ""
+
+
+def test_a_database_of_llms_with_anything_in_its_columns(shell: Shell) -> None:
+    path = log(shell.cwd, new=False)
+    db = sqlite3.connect(path)
+    db.execute("UPDATE responses SET prompt = x'ff41', response = 5, system = 7, model = x'6d'")
+    db.commit()
+    db.close()
+    first = shell("import", path).out.split()[0]
+    events = [entry.event for entry in shell.library.read(first).stream.entries]
+    assert events[:2] == [ChatRequest("\ufffdA"), AssistantMessage("5")]
 
 
 def test_llms_database_before_it_had_tools(shell: Shell) -> None:
