@@ -40,7 +40,7 @@ def gather_prompt(
     piped = ""
     if stdin is not None and (explicit or not stdin.isatty()):
         limit = None if explicit or not text.strip() else wait_s
-        piped = _decode(_Pipe(stdin, tell, tell_after_s).read(limit), "stdin holds", tell)
+        piped = decoded(_Pipe(stdin, tell, tell_after_s).read(limit), "stdin holds", tell)
     blocks = [block for block in (text, piped) if block.strip()]
     if not blocks and not explicit and interactive and (stdin is None or stdin.isatty()):
         blocks = [_ask(stdin, environ, tell)]
@@ -59,7 +59,7 @@ def joined_words(words: Sequence[str], tell: Callable[[str], None]) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return _decode(os.fsencode(text), "The words hold", tell)
+        return decoded(os.fsencode(text), "The words hold", tell)
     return text
 
 
@@ -124,7 +124,8 @@ class _Pipe:
         return bool(select.select([self._descriptor], [], [], left)[0])
 
 
-def _decode(data: bytes, what_holds: str, tell: Callable[[str], None]) -> str:
+def decoded(data: bytes, what_holds: str, tell: Callable[[str], None]) -> str:
+    """``data`` as text. ``tell`` is told where it is not UTF-8; ``what_holds`` begins that."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -141,4 +142,4 @@ def _ask(stdin: Optional[BinaryIO], environ: Mapping[str, str], tell: Callable[[
     if stdin is None:
         raise UsageError("There is no question.", hint=USAGE_HINT)
     tell("Your question (one line; Ctrl+C leaves):")
-    return _decode(stdin.readline(), "The line holds", tell)
+    return decoded(stdin.readline(), "The line holds", tell)

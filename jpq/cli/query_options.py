@@ -8,7 +8,7 @@ import os
 from typing import Any, Dict
 
 from jpq.cli.environment import Environment
-from jpq.cli.prompt_text import joined_words
+from jpq.cli.prompt_text import decoded, joined_words
 from jpq.errors import BadInputError, UsageError
 from jpq.events import strict_json
 
@@ -65,4 +65,4 @@ def text_or_file(text: str, env: Environment) -> str:
         raise BadInputError(
             f"The system prompt is longer than {_LONGEST_SYSTEM >> 20} MiB.", where=path
         )
-    return str(data.decode("utf-8", "replace"))
+    return decoded(data, f"{text[1:]} holds", env.notice)

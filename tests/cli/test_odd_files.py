@@ -55,6 +55,13 @@ def test_a_system_prompt_from_a_pipe_whose_writer_comes_late(model: List[str], p
         assert '"Be brief."' in file.read()
 
 
+def test_a_system_prompt_that_is_not_utf_8_is_told(model: List[str], tmp_path: Any) -> None:
+    (tmp_path / "brief.md").write_bytes(b"Sois bref, gar\xe7on.")
+    ran = jpq(*model, "-s", "@brief.md", "hi", cwd=str(tmp_path))
+    assert (ran.code, ran.text) == (0, "Hello there.\n")
+    assert b"brief.md holds bytes that are not UTF-8" in ran.err
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
 def test_a_system_prompt_that_never_ends(model: List[str]) -> None:
     jpq(*model, "-s", "@/dev/zero", "hi").failed_with(65, "longer than 8 MiB", "/dev/zero")
