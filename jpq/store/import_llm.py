@@ -50,6 +50,9 @@ def read_llm(path: str) -> Iterator[Incoming]:
                 yield log.incoming(id, responses)
     except sqlite3.Error as error:
         raise BadInputError(f"The database cannot be read: {error}.", where=path) from error
+    except KeyError as error:
+        message = f"A table of the database has no column {error}, which llm's has."
+        raise BadInputError(message, where=path) from error
     finally:
         database.close()
 

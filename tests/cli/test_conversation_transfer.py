@@ -293,6 +293,19 @@ def test_a_database_of_llms_with_anything_in_its_columns(shell: Shell) -> None:
     assert events[:2] == [ChatRequest("\ufffdA"), AssistantMessage("5")]
 
 
+def test_a_database_without_columns_of_llms(shell: Shell) -> None:
+    path = os.path.join(shell.cwd, "other.db")
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE conversations (id TEXT)")
+    db.execute("CREATE TABLE responses (id TEXT, datetime_utc TEXT)")
+    for table in ("conversations", "responses"):
+        db.execute(f"INSERT INTO {table} (id) VALUES ('a')")
+    db.commit()
+    db.close()
+    with pytest.raises(BadInputError, match="has no column 'name'"):
+        shell("import", path)
+
+
 def test_llms_database_before_it_had_tools(shell: Shell) -> None:
     (first, _) = shell("import", log(shell.cwd, new=False)).out.split()
     events = [entry.event for entry in shell.library.read(first).stream.entries]
