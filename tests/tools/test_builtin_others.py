@@ -149,7 +149,18 @@ def test_a_redirect_to_another_server_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "ftp://h/", "h/x", "http://", "http://u:p@h/", "http://[x/", ""]
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://h/",
+        "h/x",
+        "http://",
+        "http://u:p@h/",
+        "http://[x/",
+        "HTTP://h/",
+        " http://h/",
+        "",
+    ],
 )
 def test_other_addresses_are_refused(url: str) -> None:
     assert call(builtin(FetchUrlTool), url=url).is_error

@@ -56,13 +56,15 @@ class FetchUrlTool(Tool):
 
 
 def _check(url: str) -> None:
+    # As it is written, since rules look at the text; urlsplit is kinder.
+    if not url.startswith(("http://", "https://")):
+        raise WebFailed(f"{url!r} does not begin with http:// or https://.")
     try:
         parts = urlsplit(url)
     except ValueError as error:
         raise WebFailed(f"{url!r} is not a web address.") from error
-    # As it is written, since rules look at the text; urlsplit is kinder.
-    if not url.startswith(("http://", "https://")) or not parts.hostname:
-        raise WebFailed(f"{url!r} is not an http or https address.")
+    if not parts.hostname:
+        raise WebFailed(f"{url!r} is not a web address.")
     if "@" in parts.netloc:
         raise WebFailed("The address must not hold a user name or password.")
 
