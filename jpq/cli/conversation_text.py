@@ -89,11 +89,13 @@ def as_json_lines(saved: SavedConversation) -> str:
 def regions(entries: Sequence[Entry]) -> List[Region]:
     """What was said, as overlays amend it; texts of one speaker in a row are one region.
 
-    They are a blank line apart; a text that goes on where it was cut follows at once.
+    They are a blank line apart; a text that goes on where it was cut follows at once. Each
+    call of a tool, and each result, is a region of its own.
     """
     found: List[Region] = []
-    for said, _ in said_in(entries):
-        if not found or found[-1].speaker != said.speaker:
+    for said, entry in said_in(entries):
+        alone = isinstance(entry.event, (ToolCall, ToolResponse))
+        if alone or not found or found[-1].speaker != said.speaker:
             found.append(Region(said.speaker, said.text))
             continue
         between = "" if said.joins else "\n\n"

@@ -83,7 +83,7 @@ def test_show_of_tools(shell: Shell) -> None:
         END,
     )
     assert shell("show").out == (
-        'You:\na\n\nTool call greet:\n{"name": "\u00e9"}\n\n{"na\n\n'
+        'You:\na\n\nTool call greet:\n{"name": "\u00e9"}\n\nTool call greet:\n{"na\n\n'
         "Tool result:\nhello\n\nTool error:\nnot JSON\n"
     )
 
