@@ -83,6 +83,21 @@ def test_a_terminal_gets_one_line_that_is_rewritten() -> None:
     assert drawn.endswith(" \rjpq: Stopping.\n")
 
 
+@pytest.mark.parametrize("columns", [10, 25, 40, 60, 200])
+def test_the_line_fits_the_terminal(columns: int) -> None:
+    err, clock = Terminal(), Clock()
+    env = Environment({"TERM": "xterm", "COLUMNS": str(columns)}, "/", None, None, err)
+    shows = Watching(env, 10_001, False, clock=clock)
+    for count in (1, 2, 3):
+        clock.now += 100
+        shows.show(totals(count, *["cut"] * 9))
+    shows.clear()
+    drawn = err.getvalue().decode().split("\r")
+    assert max(map(len, drawn)) < columns and "\n" not in "".join(drawn)
+    if columns > 30:
+        assert " of 10001, 9 failed" in drawn[1]
+
+
 def test_a_terminal_with_the_answers_on_it_gets_lines_that_stay() -> None:
     err, clock = Terminal(), Clock()
     env = Environment({"TERM": "xterm"}, "/", None, None, err)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
+import struct
+import termios
 from typing import Iterator, Tuple
 
 import pytest
@@ -41,6 +44,22 @@ def test_a_terminal_sees_one_line_that_is_drawn_over(terminal: Tuple[Environment
     begin = f"Fetching [{'-' * 30}] 0.0 of 4.0 MiB"
     blank = " " * len(half)
     assert shown(read, environ) == f"\r{begin}\r{half}\r{blank}\rjpq: Starting it.\n"
+
+
+def test_the_line_fits_the_terminal_also_when_that_gets_narrower(
+    terminal: Tuple[Environment, int],
+) -> None:
+    environ, read = terminal
+    size = 4 * 1024 * 1024
+    progress = StderrProgress(environ)
+    drawn = []
+    for columns in (40, 20, 5):
+        fcntl.ioctl(read, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        progress.update("Fetching", columns * 1024 * 1024 // 20, size)
+        drawn.append(shown(read, environ))
+    assert drawn == ["\rFetching 2.0 of 4.0 MiB", "\rFetching 1.0 of 4.0", "\rFetc"]
+    progress.end()
+    assert shown(read, environ) == "\r    \r"
 
 
 def test_a_size_that_is_not_known(terminal: Tuple[Environment, int]) -> None:

@@ -8,12 +8,13 @@ from typing import Callable, Optional
 from jpq.cli.batch.run import Totals
 from jpq.cli.environment import Environment
 from jpq.render.aside import cost_words, usage_words
-from jpq.terminal.caps import caps_of
+from jpq.terminal.caps import caps_of, terminal_width
 
-_BAR = 24
+_BAR, _SHORT_BAR = 24, 8
 _REDRAW_S = 0.2
 _SAY_S = 30.0
-_LONGEST_BAR = 79
+_LONGEST_LINE = 79
+_NARROW = 60  # columns of a line in which words need the room of a long bar
 
 
 class Watching:
@@ -30,8 +31,8 @@ class Watching:
         moves: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        caps = caps_of(env.environ, env.stdout, env.stderr).stderr
-        self._rewrites = caps.rewrite and moves and not quiet
+        self._caps = caps_of(env.environ, env.stdout, env.stderr).stderr
+        self._rewrites = self._caps.rewrite and moves and not quiet
         self._env = env
         self._total = total
         self._quiet = quiet
@@ -48,8 +49,9 @@ class Watching:
         line = self._line(totals, now)
         if self._rewrites:
             self._next = now + _REDRAW_S
+            line = line[: self._room()]
             if line != self._shown:
-                self._env.tell_raw("\r" + line.ljust(len(self._shown)))
+                self._env.tell_raw("\r" + line.ljust(min(len(self._shown), self._room())))
                 self._shown = line
         else:
             self._next = now + _SAY_S
@@ -64,7 +66,7 @@ class Watching:
     def clear(self) -> None:
         """Take the rewritten line off the screen."""
         if self._shown:
-            self._env.tell_raw("\r" + " " * len(self._shown) + "\r")
+            self._env.tell_raw("\r" + " " * min(len(self._shown), self._room()) + "\r")
             self._shown = ""
 
     def sum_up(self, totals: Totals) -> None:
@@ -90,12 +92,17 @@ class Watching:
         if not self._total:
             return f"{seen} answered{failed}, {totals.running} running{speed}"
         share = min(1.0, seen / self._total)
-        filled = int(_BAR * share)
-        bar = f"[{'#' * filled}{'-' * (_BAR - filled)}] " if self._rewrites else ""
+        size = _BAR if self._room() >= _NARROW else _SHORT_BAR
+        filled = int(size * share)
+        bar = f"[{'#' * filled}{'-' * (size - filled)}] " if self._rewrites else ""
         left = ""
         if done and seen < self._total:
             left = f", {_duration((self._total - seen) / rate)} left"
-        return f"{bar}{seen} of {self._total}{failed}{speed}{left}"[:_LONGEST_BAR]
+        return f"{bar}{seen} of {self._total}{failed}{speed}{left}"
+
+    def _room(self) -> int:
+        """The columns of a line that is rewritten: one that wraps would stay."""
+        return min(_LONGEST_LINE, max(1, terminal_width(self._caps, self._env.stderr) - 1))
 
 
 def _duration(seconds: float) -> str:
