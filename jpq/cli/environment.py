@@ -16,7 +16,8 @@ class Environment:
 
     ``stdin``, ``stdout`` and ``stderr`` are binary files, or None where the descriptor is
     closed. Commands that list something write it with ``out`` and tell the person
-    something with ``tell``; the streamed answer goes through the renderer instead.
+    something with ``notice``, or ``tell`` where our name would not help; the streamed answer
+    goes through the renderer instead.
     """
 
     def __init__(
