@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+import contextlib
+from typing import Any, Dict, List, Optional
 
 from jpq.cli.environment import Environment
 from jpq.config.load import Config
 from jpq.conversation.event import Draft, ToolCall
-from jpq.errors import ExitCode, JpqError
+from jpq.errors import ExitCode, JpqError, WriteError
 from jpq.events.turn import ToolResult, TurnEvent
 from jpq.interrupt.signals import Interrupt, SignalRouter, end_by_signal
 from jpq.render.aside import ViewOptions
@@ -62,14 +63,27 @@ def run_call(
         finally:
             phase.close()
         renderer.flush(_FLUSH_S)
+    if signum is None:
+        signum = _late_signal(inbox)
     denied: Any = phase.denied
-    if isinstance(denied, JpqError):
+    if isinstance(denied, JpqError) and signum is None:
         raise denied
     (answer,) = answers
-    env.out(answer.content + ("" if answer.content.endswith("\n") else "\n"))
+    told = answer.content + ("" if answer.content.endswith("\n") else "\n")
     if signum is not None:
+        with contextlib.suppress(BrokenPipeError, WriteError):  # the terminal may be gone
+            env.out(told)
         end_by_signal(signum)
+    env.out(told)
     return int(ExitCode.FAILURE if answer.is_error else ExitCode.OK)
+
+
+def _late_signal(inbox: Inbox) -> Optional[int]:
+    """The signal that came when the call was answered already, if one did."""
+    item = inbox.take_ready()
+    while item is not None and not isinstance(item, Interrupt):
+        item = inbox.take_ready()
+    return None if item is None else int(item.signum)
 
 
 class _AsideRenderer(Renderer):

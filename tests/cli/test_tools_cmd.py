@@ -123,6 +123,13 @@ def test_a_name_that_is_none_is_a_mistake() -> None:
     jpq("tools", "run", "slow", "{").failed_with(65, "not JSON", "slow")
 
 
+def test_a_window_that_is_closed_over_a_question_ends_the_run_by_its_signal() -> None:
+    with on_terminal("tools", "run", "greet", "Bob") as child:
+        child.wait_for(b"Run greet?")
+        child.hang_up()
+        assert child.end() == -signal.SIGHUP
+
+
 def test_ctrl_c_ends_a_call_and_its_process() -> None:
     begun = os.path.join(os.environ["JPQ_HOME"], "begun")
     os.mkfifo(begun)
