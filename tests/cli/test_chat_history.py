@@ -57,6 +57,17 @@ def test_lines_that_are_no_entries_are_passed_over(tmp_path: Any) -> None:
     assert history.load() == ["first", "last"]
 
 
+def test_an_entry_that_was_torn_takes_no_other_with_it(tmp_path: Any) -> None:
+    history = History(str(tmp_path), "w")
+    history.add("first")
+    with open(history.path, "ab") as file:
+        file.write(b'"seco')
+    again = History(str(tmp_path), "w")
+    assert again.load() == ["first"]
+    again.add("third")
+    assert History(str(tmp_path), "w").load() == ["first", "third"]
+
+
 def test_a_history_that_cannot_be_kept_stops_nobody(tmp_path: Any) -> None:
     (tmp_path / "state").write_text("no folder")
     history = History(str(tmp_path / "state"), "/w")

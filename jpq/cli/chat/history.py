@@ -40,7 +40,8 @@ class History:
             return []
         lines = data.decode("utf-8", "replace").split("\n")
         entries = [entry for entry in map(_decoded, lines) if entry]
-        if not is_whole or len(lines) > 2 * KEPT:
+        torn = lines[-1]  # what a kill or a full disk left of an entry would spoil the next one
+        if torn or not is_whole or len(lines) > 2 * KEPT:
             self._replace(entries[-KEPT:])
         return entries[-KEPT:]
 
