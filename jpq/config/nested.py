@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Tuple
 Path = Tuple[str, ...]
 
 MISSING = object()
+DEEPEST = 100  # tables and arrays within each other; each costs a few calls
 
 _BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-*")
 
@@ -28,6 +29,8 @@ def split_name(name: str) -> Path:
             if not part or not _BARE.issuperset(part):
                 raise ValueError("a name is letters, digits, '-' and '_', or is in quotes")
         parts.append(part)
+        if len(parts) > DEEPEST:
+            raise ValueError(f"a name has at most {DEEPEST} parts")
         if not rest:
             return tuple(parts)
         if rest[0] != ".":
@@ -84,6 +87,17 @@ def copied(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(copied(inner) for inner in value)
     return value
+
+
+def is_deep(value: Any) -> bool:
+    """Whether ``value`` is nested deeper than anybody means."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        tables = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [inner for each in tables for inner in each if isinstance(inner, (dict, list))]
+        if not level:
+            return False
+    return True
 
 
 def leaves(values: Mapping[str, Any], path: Path = ()) -> Iterator[Tuple[Path, Any]]:

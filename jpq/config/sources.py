@@ -10,7 +10,17 @@ from jpq.config import table
 from jpq.config.check import checked, shown, unknown_name
 from jpq.config.files import decoded, read_text
 from jpq.config.lookup import find_owner, find_row, is_group, matches
-from jpq.config.nested import MISSING, Path, join_name, leaves, merged, put_at, split_name
+from jpq.config.nested import (
+    DEEPEST,
+    MISSING,
+    Path,
+    is_deep,
+    join_name,
+    leaves,
+    merged,
+    put_at,
+    split_name,
+)
 from jpq.config.paths import Paths
 from jpq.errors import ConfigError, UsageError, WriteError
 from jpq.named import NamedTuple
@@ -165,6 +175,9 @@ def _nested(values: Mapping[str, Any], warnings: List[str]) -> Dict[str, Any]:
         except ValueError:
             warnings.append(f"The conversation sets {shown(key)}, which is no setting; ignored.")
             continue
+        if is_deep([value]):
+            warnings.append(f"The conversation sets {shown(key)} too deeply nested; ignored.")
+            continue
         single: Dict[str, Any] = {}
         put_at(single, path, value)
         result = merged(result, single)
@@ -185,7 +198,7 @@ def environment_sources(environ: Mapping[str, str], warnings: List[str]) -> Iter
         if name == name.upper():
             name = name.lower()
         path = tuple(name.split("__"))
-        if not all(path):
+        if not all(path) or len(path) > DEEPEST:
             warnings.append(f"{variable} names no setting; write it as {_SET}KEY__SUBKEY.")
             continue
         label = f"environment variable {variable}"

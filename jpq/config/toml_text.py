@@ -7,9 +7,11 @@ import re
 import sys
 from typing import Any, Dict, Iterator, List, Match, Optional, Tuple
 
-from jpq.config.nested import MISSING, Path
+from jpq.config.nested import DEEPEST, MISSING, Path, is_deep
 from jpq.errors import ConfigError
 from jpq.named import NamedTuple
+
+_DEEP = rf"(?:[\[{{][^\[\]{{}}]*){{{DEEPEST + 1}}}"  # so many are opened, and none is closed
 
 
 class Statement(NamedTuple):
@@ -132,7 +134,13 @@ def _loads(text: str) -> Dict[str, Any]:
         import tomllib
     else:
         import tomli as tomllib
-    return tomllib.loads(text)
+    # Python 3.8 can be ended by a parser that gets near the interpreter's limit.
+    if text.count("[") + text.count("{") > DEEPEST and re.search(_DEEP, text):
+        raise RecursionError
+    found = tomllib.loads(text)
+    if is_deep(found):  # as dotted keys are
+        raise RecursionError
+    return found
 
 
 def _place(message: str, text: str) -> Tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -373,6 +374,18 @@ def test_a_conversation_cannot_set_what_is_not_its_own(home, name, value) -> Non
     assert config["options.temperature"] == 0.5
     (warning,) = config.warnings
     assert name in warning
+
+
+def test_names_and_values_without_end_are_refused(home) -> None:
+    name = "options." + "a." * 5000 + "b"
+    with pytest.raises(UsageError, match="at most 100 parts"):
+        home.load(sets=[name + "=1"])
+    deep = json.loads('{"a":' * 390 + "1" + "}" * 390)
+    warnings = home.load(
+        {"JPQ_SET_OPTIONS" + "__A" * 5000: "1"}, conversation={"options": deep, name: 1}
+    ).warnings
+    assert warnings[0] == 'The conversation sets "options" too deeply nested; ignored.'
+    assert "which is no setting" in warnings[1] and "names no setting" in warnings[2]
 
 
 def test_a_damaged_conversation_setting_is_left_out_with_a_warning(home) -> None:

@@ -83,8 +83,12 @@ def test_a_syntax_error_names_file_and_line(text, line) -> None:
 
 
 def test_what_is_nested_too_deeply_is_an_error_and_no_crash() -> None:
-    with pytest.raises(ConfigError):
-        parse("a = " + "[" * 100_000, "c.toml")
+    keys = "a." * 5000 + "a = 1"
+    for deep in ("a = " + "[" * 100_000, "a = " + "[\n{x = " * 101, keys, f"[{keys[:-4]}]"):
+        with pytest.raises(ConfigError, match="nested too deeply"):
+            parse(deep, "c.toml")
+    assert parse("a = " + "[" * 100 + "]" * 100, "c.toml")
+    assert parse("[t]\na = [{b = 1}]\n[u]\n[[v]]\n" + "[[v]]\n" * 500, "c.toml")
 
 
 @pytest.mark.parametrize("text", ["1\nb = 2", "", "x y", "1 # c\n[t]"])
