@@ -139,16 +139,6 @@ def _limit(place: Place) -> str:
     return _word(outcome.code not in (None, 0) and outcome.seconds < 15)
 
 
-def _printed(command: str, mark: str) -> Callable[[Place], str]:
-    def judge(place: Place) -> str:
-        if not place.can(command):
-            return NONE
-        outcome = place.command(command)
-        return _word(outcome.code == 0 and mark in outcome.said)
-
-    return judge
-
-
 def _old_python(place: Place) -> str:
     floor = re.search(r">=\s*3\.(\d+)", place.installed.python)
     assert floor is not None, place.installed.python

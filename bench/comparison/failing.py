@@ -68,20 +68,6 @@ def _full_disk(place: Place) -> str:
         return _verdict(place.ask(QUESTION, also=("no tools",), stdout=full), "space|full|write")
 
 
-def _reader_has_enough(place: Place) -> str:
-    def close(process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        process.stdout.close()
-        place.ended.set()
-
-    outcome = place.ask(QUESTION, also=("no tools", "plain"), when_seen=close)
-    if outcome.code is None:
-        return "hangs"
-    if "Traceback" in outcome.said or "BrokenPipe" in outcome.said:
-        return f"a fault on stderr, code {outcome.code}"
-    return f"quiet, code {_shell_code(outcome.code)}"
-
-
 def _shell_code(code: int) -> int:
     return code if code >= 0 else 128 - code
 

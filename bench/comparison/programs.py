@@ -70,7 +70,6 @@ JPQ = Program(
         "version": ("{bin}/jpq", "--version"),
         "list": ("{bin}/jpq", "conversation", "ls"),
         "show": ("{bin}/jpq", "conversation", "show"),
-        "completion": ("{bin}/jpq", "completion", "bash"),
         "batch": ("{bin}/jpq", "-m", "openai/test", "--batch", "{home}/batch.jsonl"),
     },
 )
