@@ -242,7 +242,9 @@ class ToolCoordinator:
     def _go_on_alone(self) -> None:
         """The terminal is gone: nothing that waits for the person can go on."""
         self._asker = None
-        self._questions.fail_all("nobody can be asked any more")
+        for asked in self._questions.all():
+            self._drop_question(asked)
+            asked.fail("nobody can be asked any more")
         unasked = self._in(State.AWAITING_PERMISSION)
         if unasked:
             self._deny(unasked, unasked[0])

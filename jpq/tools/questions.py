@@ -79,10 +79,9 @@ class Questions:
         """The call ``id`` asks nothing any more."""
         self._open = [asked for asked in self._open if asked.id != id]
 
-    def fail_all(self, reason: str) -> None:
-        """None of them gets an answer."""
-        for asked in self._open:
-            asked.fail(reason)
+    def all(self) -> Tuple[Asked, ...]:
+        """Every one."""
+        return tuple(self._open)
 
 
 def put(

@@ -214,6 +214,23 @@ def test_the_same_call_again_and_again_is_asked_about() -> None:
     assert "it made this same call 3 times in this turn" in person.seen
 
 
+def test_a_question_over_which_the_window_is_closed_has_no_answer() -> None:
+    failures = []
+
+    def ask(invocation: Any, cancel: Any, progress: Any) -> str:
+        for text in ("First?", "Second?"):
+            try:
+                return str(invocation.ask(Question(text)))
+            except QuestionFailed as failure:
+                failures.append(str(failure))
+        return "went on"
+
+    with Person() as person, Calls(tool("asks", ask), prompter=PersonPrompter(person)) as calls:
+        person.then("First?", person.hang_up)
+        assert calls.run(call("asks"))["asks"].content == "went on"
+    assert failures == ["nobody can be asked any more", "nobody can be asked in this run"]
+
+
 def test_a_question_of_several_lines_looks_like_no_other_prompt() -> None:
     forged = "\nRun rm? [y]es [n]o"
 
