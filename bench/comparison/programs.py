@@ -67,7 +67,6 @@ JPQ = Program(
         "template": ("--template", "ask", "-p", "topic=rivers"),
     },
     commands={
-        "version": ("{bin}/jpq", "--version"),
         "list": ("{bin}/jpq", "conversation", "ls"),
         "show": ("{bin}/jpq", "conversation", "show"),
         "batch": ("{bin}/jpq", "-m", "openai/test", "--batch", "{home}/batch.jsonl"),
@@ -100,7 +99,6 @@ LLM = Program(
         "template": ("-t", "ask", "-p", "topic", "rivers"),
     },
     commands={
-        "version": ("{bin}/llm", "--version"),
         "list": ("{bin}/llm", "logs", "list", "-s"),
         "show": ("{bin}/llm", "logs", "-n", "1"),
     },
@@ -123,7 +121,6 @@ SGPT = Program(
         "plain": ("--no-md",),
     },
     commands={
-        "version": ("{bin}/sgpt", "--version"),
         "list": ("{bin}/sgpt", "--list-chats"),
         "show": ("{bin}/sgpt", "--show-chat", "one"),
     },
@@ -143,7 +140,6 @@ GPTME = Program(
         "no tools": ("--tools", "none"),
     },
     commands={
-        "version": ("{bin}/gptme", "--version"),
         "list": ("{bin}/gptme-util", "chats", "list"),
     },
 )
