@@ -41,7 +41,7 @@ def grep(args: argparse.Namespace, env: Environment, library: Library) -> int:
             re.escape(args.pattern) if args.fixed else args.pattern,
             re.IGNORECASE if args.ignore_case else 0,
         )
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise UsageError(
             f"The pattern is not a regular expression: {error}.", hint="-F takes it as plain text."
         ) from error

@@ -154,7 +154,7 @@ def _call(value: Any, where: str) -> ScriptedCall:
 def _pattern(text: str, where: str) -> Pattern[str]:
     try:
         return re.compile(text, re.IGNORECASE)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise _wrong(where, f"'match' is not a regular expression: {error}") from error
 
 

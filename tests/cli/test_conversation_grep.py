@@ -45,8 +45,9 @@ def test_exit_codes_and_where_it_looks(shell: Shell) -> None:
     assert shell("grep", "chat_request|event_id", code=1).out == "", "only what was said"
     assert shell("grep", "-F", 'say "pear"').out.count("\n") == 1
     assert shell("grep", "-F", "p.ar", code=1).out == ""
-    with pytest.raises(UsageError, match="regular expression"):
-        shell("grep", "(")
+    for odd in ("(", "a{99999999999999}", "(" * 5000 + ")" * 5000):
+        with pytest.raises(UsageError, match="regular expression"):
+            shell("grep", odd)
     assert json.loads(shell("grep", "--format", "json", "nothing", code=1).out) == []
 
 

@@ -201,6 +201,7 @@ SCRIPTS: Tuple[Tuple[str, str, str], ...] = (
     ("a.toml", "[[reply]]\ntext = [3]", "strings"),
     ("a.toml", "[[reply]]\ndelay_s = true", "'delay_s' has the wrong type"),
     ("a.toml", "[[reply]]\nmatch = '('", "regular expression"),
+    ("a.toml", "[[reply]]\nmatch = 'a{99999999999}'", "regular expression"),
     ("a.toml", "[[reply]]\ntool_calls = [{}]", "needs a name"),
     ("a.toml", "[[reply]]\n\n[[reply]]\nfinsh = 'x'", "reply 2"),
 )
