@@ -2,6 +2,7 @@
 
 A small shell process knows the groups that run. It reads from a pipe that only jpq holds
 open; when that ends before a group was taken back, nobody else can end the group any more.
+What has left the group is known by its mark (see ``tree``), twice over as it may be forking.
 """
 
 from __future__ import annotations
@@ -17,16 +18,21 @@ from typing import Iterator, Optional
 AT_ONCE, GENTLY = "+", "~"
 
 _SCRIPT = """
-groups=' ' gentle=' '
-while read -r sign group; do
+groups=' ' gentle=' ' marks=' '
+while read -r sign group mark; do
     case $sign in
-        +) groups="$groups$group " ;;
+        +) groups="$groups$group " marks="$marks$mark " ;;
         '~') gentle="$gentle$group " ;;
         -) case $groups in *" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;; esac
            case $gentle in *" $group "*) gentle="${gentle%% $group *} ${gentle#* $group }" ;; esac
+           case $marks in *" $mark "*) marks="${marks%% $mark *} ${marks#* $mark }" ;; esac
     esac
 done
 for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
+for mark in $marks $marks; do
+    grep -ls "$mark" /proc/[0-9]*/environ 2>/dev/null |
+        while IFS=/ read -r _ _ pid _; do kill -s KILL "$pid" 2>/dev/null; done
+done
 [ "$gentle" = ' ' ] && exit
 sleep 1
 for group in $gentle; do kill -s TERM -- "-$group" 2>/dev/null; done
@@ -67,23 +73,23 @@ class Guard:
                 process.stdin.close()
                 process.wait()
 
-    def watch(self, group: int, how: str = AT_ONCE) -> None:
-        """Kill ``group`` if jpq ends before ``release``; GENTLY gives it a second to end by
-        itself, and two more after TERM."""
+    def watch(self, group: int, how: str = AT_ONCE, mark: str = "") -> None:
+        """Kill ``group`` if jpq ends before ``release``, and what has its ``mark``; GENTLY gives
+        it a second to end by itself, and two more after TERM."""
         with self._lock:
-            self._tell(how, group)
+            self._tell(how, group, mark)
 
-    def release(self, group: int) -> None:
+    def release(self, group: int, mark: str = "") -> None:
         """The group has ended."""
         with self._lock:
-            self._tell("-", group)
+            self._tell("-", group, mark)
 
-    def _tell(self, sign: str, group: int) -> None:
+    def _tell(self, sign: str, group: int, mark: str) -> None:
         if self._process is None:
             return
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(f"{sign} {group}\n".encode())
+            self._process.stdin.write(f"{sign} {group} {mark}\n".encode())
         except OSError:
             pass  # somebody ended the guard; then there is none until the last group has ended
 

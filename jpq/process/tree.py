@@ -44,6 +44,11 @@ def marked(environ: Mapping[str, str]) -> Dict[str, str]:
     return {**environ, MARK_VARIABLE: f"{marks},{mark}" if marks else mark}
 
 
+def mark_of(environ: Mapping[str, str]) -> str:
+    """The mark that ``marked`` gave last."""
+    return environ[MARK_VARIABLE].rpartition(",")[2]
+
+
 class ProcessTree:
     """The child ``pid`` and all that came of it. One thread.
 
@@ -53,7 +58,7 @@ class ProcessTree:
 
     def __init__(self, pid: int, environ: Mapping[str, str]) -> None:
         self._pid = pid
-        self._mark = environ[MARK_VARIABLE].rpartition(",")[2].encode()
+        self._mark = mark_of(environ).encode()
         self._started = time.monotonic()
         self._known: Set[Tuple[int, bytes]] = set()  # number and time of the start
 

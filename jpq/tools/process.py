@@ -20,7 +20,7 @@ from jpq.interrupt.cancel import CancelToken
 from jpq.named import NamedTuple
 from jpq.process.guard import GUARD
 from jpq.process.start import Launch, start
-from jpq.process.tree import ProcessTree, marked
+from jpq.process.tree import ProcessTree, mark_of, marked
 from jpq.tools.capture import Capture, Captured, ProgressText
 from jpq.tools.definition import Progress
 
@@ -78,9 +78,10 @@ def run_process(
     ``progress`` is called on another thread, and never after the return. Raises CannotStart.
     """
     environ = marked(launch.environ)
+    mark = mark_of(environ)
     with GUARD.ready():
         process = start(launch, environ)
-        GUARD.watch(process.pid)
+        GUARD.watch(process.pid, mark=mark)
         try:
             child = _Child(process, environ, capture, ProgressText(progress), times)
             return child.to_the_end(cancel)
@@ -88,7 +89,7 @@ def run_process(
             ProcessTree(process.pid, environ).kill()  # no thread could be started for it
             raise
         finally:
-            GUARD.release(process.pid)
+            GUARD.release(process.pid, mark)
 
 
 class _Child:

@@ -18,12 +18,15 @@ from tests.support.server import DONE, Server, reply
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups and signals")
 
-# A tool that takes no notice of signals, with a child that does not, either.
+# A tool that takes no notice of signals, with children that do not, either; on Linux some have
+# a session of their own.
 STUBBORN = """
 import os, signal, sys, time
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
 os.fork()
+if os.fork() == 0 and sys.platform == "linux":
+    os.setsid()
 with open(os.path.join(sys.argv[1], str(os.getpid())), "w"):
     pass
 time.sleep(100)
@@ -67,7 +70,7 @@ def test_no_process_of_a_tool_outlives_jpq(signals: List[int], tmp_path: Path) -
             stderr=subprocess.DEVNULL,
         )
         try:
-            wait_for(2, pids)
+            wait_for(4, pids)
             for number in signals:
                 child.send_signal(number)
                 time.sleep(0.05)  # as far apart as presses are: signals at once are one
