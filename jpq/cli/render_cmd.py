@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, env: Environment) -> int:
 
 
 def _wrap(text: Optional[str]) -> Any:
-    return int(text) if text is not None and text.isdecimal() else text
+    return int(text) if text is not None and text.isdecimal() and len(text) < 10 else text
 
 
 def _formatter(env: Environment, config: Config) -> Formatter:

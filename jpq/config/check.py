@@ -12,6 +12,7 @@ from jpq.config.table import Row
 from jpq.errors import ConfigError
 
 Where = Callable[[Path], str]
+_MOST_DIGITS = 9  # Python refuses to read thousands of them
 _MOST_TOLD = 10  # unknown names of one file
 
 
@@ -61,7 +62,7 @@ def checked_value(row: Row, path: Path, value: Any, where: Where) -> Any:
     problem = _TYPE_PROBLEMS[row.type](value)
     if problem:
         raise _wrong(path, f"must be {problem}, not {_kind(value)}", where)
-    if row.type == table.STRING_OR_INTEGER and isinstance(value, str) and value.isdigit():
+    if row.type == table.STRING_OR_INTEGER and isinstance(value, str) and _is_number(value):
         value = int(value)
     if isinstance(value, str):
         _check_choice(row, path, value, where)
@@ -100,10 +101,14 @@ def _check_choice(row: Row, path: Path, value: str, where: Where) -> None:
     raise _wrong(path, f"is {shown(value)}, but must be one of: {allowed}", where)
 
 
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
+
+
 def _is_choice(value: str, choice: str) -> bool:
     if choice.startswith("N "):
         number, _, unit = value.partition(" ")
-        return number.isdigit() and unit == choice[2:]
+        return _is_number(number) and unit == choice[2:]
     return value == choice
 
 

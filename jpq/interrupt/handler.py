@@ -149,5 +149,5 @@ def _which(dialogue: Dialogue, running: Sequence[Running]) -> Optional[Tuple[str
             return None
         if word == "a":
             return everything
-        if word.isdecimal() and 1 <= int(word) <= len(running):
+        if word.isdecimal() and len(word) < 10 and 1 <= int(word) <= len(running):
             return (running[int(word) - 1].id,)

@@ -83,7 +83,7 @@ def decode(data: Union[bytes, str]) -> List[Json]:
 def own_id(value: Any) -> Any:
     """``value`` as we write ids. Servers give ours, which are integers, back as text (``"1"``)
     or with a fraction (``1.0``)."""
-    if isinstance(value, str) and value.isascii() and value.isdigit():
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         return int(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

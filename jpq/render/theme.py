@@ -166,6 +166,6 @@ def _knows_links(environ: Mapping[str, str]) -> bool:
     return (
         environ.get("TERM_PROGRAM", "") in ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper")
         or environ.get("TERM", "") in ("xterm-kitty", "alacritty", "foot", "xterm-ghostty")
-        or (vte.isdecimal() and int(vte) >= 5000)
+        or (vte.isdecimal() and len(vte) < 10 and int(vte) >= 5000)
         or any(environ.get(name) for name in ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM"))
     )

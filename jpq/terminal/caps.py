@@ -153,4 +153,5 @@ def _is_on(environ: Mapping[str, str], name: str) -> bool:
 
 def _columns(environ: Mapping[str, str]) -> Optional[int]:
     value = environ.get("COLUMNS", "")
-    return int(value) if value.isdecimal() and int(value) > 0 else None
+    # Python refuses to read thousands of digits.
+    return int(value) or None if value.isdecimal() and len(value) < 10 else None

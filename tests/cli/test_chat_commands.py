@@ -227,11 +227,11 @@ def test_save_where_nothing_can_be_written_says_what_to_do_in_a_chat(tmp_path: A
 
 def test_show_shows_all_or_the_last_turns_and_not_on_stdout() -> None:
     with Server(answer("One."), answer("Two.")) as server:
-        ran = talk(server, "first", "second", "/show 1", "/show x")
+        ran = talk(server, "first", "second", "/show 1", "/show x", "/show " + "9" * 5000)
     told = ran.err.decode()
     assert ran.text == "One.\n\nTwo.\n"
     assert told.startswith("You:\nsecond\n\nAssistant:\nTwo.\n\n")
-    assert "/show takes a number of turns." in told
+    assert told.count("/show takes a number of turns.") == 2
 
 
 def test_clear_begins_a_new_conversation() -> None:

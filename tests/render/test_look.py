@@ -49,6 +49,7 @@ def test_background(environ, background, light):
         ({"TERM": "alacritty"}, "auto", True),
         ({"VTE_VERSION": "7600"}, "auto", True),
         ({"VTE_VERSION": "4000"}, "auto", False),
+        ({"VTE_VERSION": "9" * 5000}, "auto", False),
         ({"KONSOLE_VERSION": "230400"}, "auto", True),
         ({"KONSOLE_VERSION": "230400", "STY": "1.x"}, "auto", False),
         ({"TERM": "foot", "ACCESSIBLE": "1"}, "auto", False),

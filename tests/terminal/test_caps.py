@@ -95,7 +95,7 @@ def test_width_is_that_of_the_window_now():
     assert terminal_width(caps, None) == 80
 
 
-@pytest.mark.parametrize("value", ["", "0", "-3", "wide", "²"])
+@pytest.mark.parametrize("value", ["", "0", "-3", "wide", "²", "9" * 5000])
 def test_a_useless_columns_is_ignored(value):
     assert find_caps({"COLUMNS": value}, TTY, TTY).stdout.columns is None
 

@@ -109,7 +109,7 @@ def save(place: Place, words: str) -> Done:
 
 def show(place: Place, words: str) -> Done:
     """Show what was said, or the last turns of it."""
-    if words and not words.isdecimal():
+    if words and not (words.isdecimal() and len(words) < 10):
         raise UsageError("/show takes a number of turns.", hint="As in: /show 3")
     draw(last_turns(_saved(place), int(words) if words else None).stream, place)
     return None
