@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Iterator, List, Mapping, Match, Sequence
+from typing import Any, FrozenSet, Iterator, List, Mapping, Match, Sequence
 
 from jpq.errors import ConfigError
 from jpq.tools.schema import json_text
@@ -53,6 +53,11 @@ def filled(template: Sequence[str], arguments: Mapping[str, Any]) -> List[str]:
         elif all(name in arguments for name in _names([element])):
             argv.append(_PLACE.sub(lambda place: _filled(place, arguments), element))
     return argv
+
+
+def places_in(template: Sequence[str]) -> FrozenSet[str]:
+    """The names of the arguments that have a place in it."""
+    return frozenset(_names(template))
 
 
 def _filled(place: Match[str], arguments: Mapping[str, Any]) -> str:

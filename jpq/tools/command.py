@@ -9,7 +9,7 @@ from typing import Any, List, Mapping, Optional, Sequence
 
 from jpq.interrupt.cancel import CancelToken
 from jpq.process.start import CannotStart, Launch
-from jpq.tools.argv import check_argv, filled
+from jpq.tools.argv import check_argv, filled, places_in
 from jpq.tools.capture import Capture, cleaned
 from jpq.tools.definition import (
     COMPLETED,
@@ -43,6 +43,11 @@ class CommandTool(Tool):
     def preview(self, arguments: Mapping[str, Any]) -> str:
         """The command as it will run."""
         return command_preview(shlex.join(filled(self._argv, arguments)), self._folder)
+
+    def beside_preview(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Those that the program gets by stdin or JPQ_TOOL_ARGS alone."""
+        placed = places_in(self._argv)
+        return {name: value for name, value in arguments.items() if name not in placed}
 
     def run(self, invocation: Invocation, cancel: CancelToken, progress: Progress) -> ToolOutput:
         """Run the program to its end."""

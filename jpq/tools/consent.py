@@ -176,14 +176,15 @@ class PermissionDialogue:
         why = "" if self._decision.by_mode else f" ({self._decision.by})"
         lines = [f"The model wants to run {spec.title_of(self._arguments)}{why}"]
         preview = self._tool.preview(self._arguments)
+        left = self._arguments
         if preview:
             shown = shortened(preview, _PREVIEW_SHOWN)
             lines += ["  " + line for line in shown.rstrip("\n").split("\n")]
-        else:
-            lines += [
-                f"  {one_line(key)} = {shortened(json_text(value), _ARGUMENT_SHOWN)}"
-                for key, value in self._arguments.items()
-            ]
+            left = dict(self._tool.beside_preview(self._arguments))
+        lines += [
+            f"  {one_line(key)} = {shortened(json_text(value), _ARGUMENT_SHOWN)}"
+            for key, value in left.items()
+        ]
         dialogue.say("\n".join(lines))
 
     def _edit(self, dialogue: Dialogue) -> bool:

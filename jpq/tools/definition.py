@@ -171,6 +171,10 @@ class Tool(abc.ABC):
         command as it will run, a diff. Main thread; quick; never raises. Not sanitised."""
         return ""
 
+    def beside_preview(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Those of the arguments that ``preview`` does not show. Main thread."""
+        return {}
+
     def command_line(self, arguments: Mapping[str, Any]) -> Optional[CommandLine]:
         """The command that the arguments choose freely, for rules on commands to judge;
         None where the configuration fixes what runs."""

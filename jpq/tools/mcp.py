@@ -78,6 +78,10 @@ class McpTool(Tool):
         line = f"a tool of the {self._server.settings.where}"
         return f"{line}, which says that it {', '.join(said)}" if said else line
 
+    def beside_preview(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """All of them."""
+        return arguments
+
     def run(self, invocation: Invocation, cancel: CancelToken, progress: Progress) -> ToolOutput:
         """Call it. What the server asks meanwhile is put to the person."""
         so_far: List[str] = []

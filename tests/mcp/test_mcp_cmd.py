@@ -226,6 +226,7 @@ def test_the_prompt_shows_what_a_server_says_of_its_tool(tmp_path: Any) -> None:
     environ = ptys.environment(os.environ["JPQ_HOME"])
     with ptys.Child(argv, environ, str(tmp_path), terminal=True) as child:
         child.wait_for(b"which says that it only reads, reaches other systems")
+        child.wait_for(b'  text = "')
         child.wait_for(QUESTION)
         child.type(b"y")
         child.wait_for(b"Done.")

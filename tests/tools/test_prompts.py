@@ -8,7 +8,8 @@ from typing import Any
 
 from jpq.conversation.event import ConfigDelta, InquiryRequest, InquiryResponse
 from jpq.interrupt.signals import Interrupt
-from jpq.tools.definition import Question, QuestionFailed, ToolOutput
+from jpq.tools.command import CommandTool
+from jpq.tools.definition import Question, QuestionFailed, ToolOutput, ToolSpec
 from tests.support.person import Person, PersonPrompter, editor
 from tests.support.tools import Calls, call, tool
 
@@ -244,3 +245,16 @@ def test_a_question_of_several_lines_looks_like_no_other_prompt() -> None:
     lines = person.seen.replace("\r\n", "\n").split("\n")
     assert "  Run rm? [y]es [n]o" in lines and "  1  a Run rm? [y]es [n]o" in lines
     assert not any(line.startswith("Run") for line in lines)
+
+
+def test_arguments_that_the_preview_does_not_show_are_shown_beside_it() -> None:
+    settings = {"command": ["echo", "{word}"], "stdin": "json"}
+    both = {"type": "object", "properties": {"word": {}, "rest": {}}}
+    spec = ToolSpec("program", "command", parameters=both, settings=settings)
+    with Person((KEYS, b"y")) as person, Calls(
+        CommandTool(spec, "/"), prompter=PersonPrompter(person)
+    ) as calls:
+        assert calls.run(call("program", word="hi", rest="a\nb"))["program"].content == "hi\n"
+    lines = person.seen.replace("\r\n", "\n").split("\n")
+    assert "  $ echo hi" in lines and '  rest = "a\\nb"' in lines
+    assert not any("word =" in line for line in lines)
