@@ -55,7 +55,8 @@ def resumable(chunks: Iterable[bytes]) -> Iterator[Tuple[Message, Optional[int]]
     """As ``messages``, each with the wait in ms before a reconnection that it asks for, if any."""
     for event in sseclient.SSEClient(_whole_events(chunks)).events():
         retry = event.retry or ""
-        wait_ms = int(retry) if retry.isdecimal() and retry.isascii() else None
+        is_number = retry.isdecimal() and retry.isascii() and len(retry) < 10
+        wait_ms = int(retry) if is_number else None
         yield Message(event.event, event.data, event.id), wait_ms
 
 

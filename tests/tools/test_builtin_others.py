@@ -123,6 +123,7 @@ def test_a_broken_page_is_read_all_the_same(html: str) -> None:
         (b"caf\xe9", "text/plain; charset=none-such", {}, "caf\ufffd"),
         (b'{"a": 1}', "application/vnd.api+json", {}, '{"a": 1}'),
         (b"<h1>x</h1>", "text/html", {}, "# x"),
+        (b"<h999999999>x</h999999999>", "text/html", {}, "x"),
         (b"\x89PNG\0", "image/png", {}, "[image/png, 5 bytes]"),
         (b"\0\1", "text/plain", {}, "[text/plain, 2 bytes]"),
         (b"", "text/plain", {}, "(nothing)"),

@@ -150,3 +150,8 @@ def test_one_huge_event_in_small_pieces_costs_linear_time() -> None:
     """Joining piece by piece took sseclient 16 times as long for 4 times the size."""
     small, large = _cpu_seconds(1_000_000), _cpu_seconds(4_000_000)
     assert large < 9 * small
+
+
+def test_a_wait_that_no_number_can_hold_is_none() -> None:
+    text = b"retry: " + b"9" * 5000 + b"\ndata: a\n\nretry: 20\ndata: b\n\n"
+    assert [wait_ms for _, wait_ms in sse.resumable([text])] == [None, 20]

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from typing import Any, List, Optional, Tuple
 from urllib.parse import urljoin
 
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _HIDDEN = ("script", "style", "noscript", "template", "svg", "head", "iframe")
 # fmt: off
 _BLOCKS = (
@@ -39,7 +40,7 @@ class _Reader(HTMLParser):
             self._hidden.append(tag)
         if tag in _BLOCKS:
             self.parts.append("\n")
-        if tag[0] == "h" and tag[1:].isdecimal():
+        if tag in _HEADINGS:
             self.parts.append("\n" + "#" * int(tag[1:]) + " ")
         elif tag == "li":
             self.parts.append("- ")
