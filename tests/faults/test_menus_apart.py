@@ -349,7 +349,8 @@ def test_a_fixed_reply_asks_for_the_line_at_once(stage: Stage) -> None:
 
 
 def test_fixed_actions_while_tools_run(stage: Stage) -> None:
-    fixed = ("--set", "interrupt.tools=continue")
+    # The second for a press that a busy machine takes note of when the tool has just ended.
+    fixed = ("--set", "interrupt.tools=continue", "--set", "interrupt.streaming=continue")
     with Server(slow(1), answer("Fine.")) as server, stage.start(server, *fixed) as child:
         wait_until(lambda: len(stage.runs) == 1)
         child.type(PRESS)
