@@ -74,7 +74,9 @@ class _Reader(HTMLParser):
 def page_text(html: str, url: str) -> str:
     """The text of the page at ``url``; its title first."""
     reader = _Reader(url)
-    reader.feed(html)
+    # A tag without an end is none, and older Pythons look for the end of each anew.
+    end = html.rfind(">") + 1
+    reader.feed(html[:end] + re.split("<(?=[a-zA-Z/!?])", html[end:], maxsplit=1)[0])
     reader.close()
     lines = [line.strip() if line.strip() else "" for line in "".join(reader.parts).split("\n")]
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
