@@ -11,6 +11,8 @@ from typing import Callable, Dict, Iterator, List, Set
 import pytest
 from hypothesis import settings
 
+from tests.support.ptys import nothing_ignored
+
 WAIT_S = 5.0  # how long a thread or process that is on its way out may take
 RUN_MARK = f"JPQ_TEST_RUN={os.getpid()}"
 
@@ -36,6 +38,13 @@ settings.register_profile("fuzz", deadline=None, max_examples=2000, print_blob=T
 settings.load_profile("jpq")
 
 _homes = itertools.count(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def signals_heard() -> Iterator[None]:
+    """The programs that the tests start hear signals, also where these tests may not."""
+    with nothing_ignored():
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -224,7 +224,7 @@ def stopped(
     with Server(*replies) as server:
         command = [*JPQ, *served(server), "--batch", batch, "-j", "1"]
         command += ["--output", out] if out else []
-        with ptys.nothing_ignored(), subprocess.Popen(
+        with subprocess.Popen(
             command, env=environment(CI="true"), cwd=ROOT,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         ) as process:  # fmt: skip

@@ -11,7 +11,6 @@ import pytest
 from jpq.cli.chat.signals import Pressed, PromptSignals
 from jpq.interrupt.escalation import MENU
 from jpq.interrupt.signals import Interrupt, Signalled, SignalRouter
-from tests.support.ptys import nothing_ignored
 
 
 class Editor:
@@ -30,7 +29,7 @@ def editor() -> Any:
 
 @pytest.fixture
 def router() -> Iterator[SignalRouter]:
-    with nothing_ignored(), SignalRouter() as router:
+    with SignalRouter() as router:
         yield router
 
 

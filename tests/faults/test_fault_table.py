@@ -14,7 +14,6 @@ import pytest
 
 from tests.support.faults import FAULTS, MOMENTS, WORDS, Outcome, play
 from tests.support.marked_parts import HOW, up_to_date
-from tests.support.ptys import nothing_ignored
 
 AT_ONCE = 6
 Outcomes = Dict[Tuple[str, str], Outcome]
@@ -47,7 +46,7 @@ def test_every_fault_at_every_moment(tmp_path: Path) -> None:
         folder.mkdir()
         return play(FAULTS[case[0]], case[1], str(folder))
 
-    with nothing_ignored(), concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         outcomes = dict(zip(cases, pool.map(outcome, cases)))
     problems = {case: each.problems for case, each in outcomes.items() if each.problems}
     assert problems == {}

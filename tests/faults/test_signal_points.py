@@ -19,7 +19,7 @@ import pytest
 from jpq.interrupt.menus import Place
 from jpq.store.library import Library
 from tests.support.pressing import MARK
-from tests.support.ptys import WAIT_S, Child, environment, nothing_ignored
+from tests.support.ptys import WAIT_S, Child, environment
 
 EVERY = int(os.environ.get("JPQ_TEST_EVERY", "600"))
 # Before this many points it is not yet known that a program wants a result.
@@ -55,15 +55,14 @@ class Run:
 
     def to_its_end(self, point: str, signum: int) -> subprocess.CompletedProcess[bytes]:
         command = self.command(point, signum, "--format", "json")
-        with nothing_ignored():
-            return subprocess.run(
-                command,
-                env=self.environ,
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=WAIT_S,
-            )
+        return subprocess.run(
+            command,
+            env=self.environ,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=WAIT_S,
+        )
 
     def count(self) -> int:
         """How many points a whole run has."""

@@ -36,11 +36,14 @@ def environment(home: str, inherited: Optional[Mapping[str, str]] = None) -> Dic
 
 @contextlib.contextmanager
 def nothing_ignored() -> Iterator[None]:
-    """A child would inherit it if whoever runs the tests ignored a signal (nohup, a job in
-    the background of a script). On the main thread, before others start children."""
+    """A child would inherit it if whoever started this process ignored a signal (nohup, a job
+    in the background of a script). On the main thread, before others start children.
+
+    This process goes on to ignore it: what it handles, a child does not inherit.
+    """
     ignored = [each for each in _ENDING if signal.getsignal(each) is signal.SIG_IGN]
     for each in ignored:
-        signal.signal(each, signal.SIG_DFL)
+        signal.signal(each, lambda signum, frame: None)
     try:
         yield
     finally:
