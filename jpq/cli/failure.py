@@ -56,8 +56,8 @@ def report(env: Environment, error: Exception, format: Optional[str], verbose: i
 def report_signal(env: Environment, signum: int, format: Optional[str]) -> None:
     """Give a program its result, although a signal came before the turn."""
     if format in FOR_PROGRAMS:
-        status, code, _ = ending.of_signal(signum)
-        _show_for_programs(env, str(format), status, code, None)
+        ended = ending.of_signal(signum)
+        _show_for_programs(env, str(format), ended.status, ended.exit_code, None)
 
 
 def tell_error(env: Environment, error: JpqError) -> None:

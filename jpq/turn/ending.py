@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 from typing import Any, Mapping, Optional, Sequence
 
 from jpq.errors import ErrorKind, ExitCode, JpqError, StreamError, WriteError
@@ -28,11 +29,15 @@ STOPPED_AND_SAVED = "Stopped; what arrived is saved. Go on with: jpq --retry"
 
 
 class Ending(NamedTuple):
-    """``status`` is one of the words above; ``error`` is what the person is told, if anything."""
+    """``status`` is one of the words above; ``error`` is what the person is told, if anything.
+
+    ``notice`` says why an answer that is complete has no text, else it is empty.
+    """
 
     status: str
     exit_code: int
     error: Optional[JpqError] = None
+    notice: str = ""
 
     @property
     def told(self) -> Optional[Error]:
@@ -108,12 +113,26 @@ def of_response(response: ChatResponse, text: str) -> Ending:
     if response.stop_reason == ERROR_REASON:
         why = why or f"it stopped because of {response.details.get('native', 'an error')}"
         return _early(ERROR, _with_reason("The answer failed", why), "Try again with: jpq --retry")
-    if text.strip() or response.details.get("stop_sequence") is not None:
+    if text.strip():
         return Ending(COMPLETE, ExitCode.OK)
+    notice = _whole_without_text(response)
+    if notice:
+        return Ending(COMPLETE, ExitCode.OK, notice=notice)
     reason = why or f"the provider says it stopped because of: {response.stop_reason}"
     if response.reasoning.strip():
         reason = f"there was reasoning but no answer; {reason}"
     return _early(EMPTY, _with_reason("The reply is empty", reason), "Try again with: jpq --retry")
+
+
+def _whole_without_text(response: ChatResponse) -> str:
+    """Why an answer may have no text and be whole, else an empty text."""
+    stop = response.details.get("stop_sequence")
+    if stop is not None:
+        return f"The answer has no text: the stop sequence {stop!r} came first."
+    names = importlib.import_module("jpq.provider.unshown").unshown(response.blocks)
+    if names:
+        return f"The answer has no text, only what jpq keeps but cannot show: {', '.join(names)}."
+    return ""
 
 
 def of_error(error: JpqError) -> Ending:

@@ -190,7 +190,7 @@ class TurnLoop:
         calls = self._journal.unanswered_tool_calls()
         if not calls:
             self._ending = reached
-            self._narrator.cycle_ended(self._tally)
+            self._narrator.cycle_ended(self._tally, reached.notice)
             if self._goes_on(response.stop_reason):
                 return
         self._todo.extend(self._coordinator.evaluate(tuple(call.id for call in calls)))

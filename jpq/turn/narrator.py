@@ -67,10 +67,12 @@ class Narrator:
         why = error.message.rstrip(".") if error else "The reply is empty"
         self._show(Notice(f"{why}. Asking again, once."))
 
-    def cycle_ended(self, tally: Tally) -> None:
-        """Tell how the last cycle ended, and what it took."""
+    def cycle_ended(self, tally: Tally, notice: str = "") -> None:
+        """Tell how the last cycle ended, what it took, and the ``notice`` of its ending."""
         self._show(Complete(tally.finish_reason or ""))
         self._show(TokenUpdate(tally.last_usage))
+        if notice:
+            self._show(Notice(notice))
 
     def tell(self, event: StreamEvent) -> None:
         """Show what ``event`` means for a person or a program."""

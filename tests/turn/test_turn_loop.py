@@ -9,6 +9,7 @@ import pytest
 
 from jpq.conversation.event import (
     AssistantMessage,
+    AssistantOpaque,
     AssistantReasoning,
     ChatRequest,
     ConfigDelta,
@@ -331,6 +332,19 @@ def test_an_empty_answer_to_tool_results_is_asked_for_again_with_them() -> None:
 def test_a_stop_sequence_without_text_is_complete() -> None:
     turn = Turn([Finished(STOP, {"stop_sequence": "###"})])
     assert turn.ask().ending.exit_code == 0
+    (notice,) = [event.text for event in turn.shown if isinstance(event, Notice)]
+    assert notice == "The answer has no text: the stop sequence '###' came first."
+
+
+@pytest.mark.parametrize("thoughts", [[], [Part(1, ReasoningDelta("A fox."))]])
+def test_a_picture_without_text_is_complete_and_paid_for_once(thoughts: List[Any]) -> None:
+    picture = {"type": "image_generation_call", "id": "ig_1", "result": "iVBORw0K"}
+    turn = Turn([Part(0, Opaque(picture)), Flush(0), *thoughts, DONE])
+    ended = turn.ask().ending
+    assert (ended.status, ended.exit_code, len(turn.provider.requests)) == ("complete", 0, 1)
+    (notice,) = [event.text for event in turn.shown if isinstance(event, Notice)]
+    assert notice.endswith("only what jpq keeps but cannot show: image_generation_call.")
+    assert AssistantOpaque(picture) in turn.events
 
 
 def test_blank_text_is_not_kept() -> None:
