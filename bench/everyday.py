@@ -20,8 +20,14 @@ FASTER = 2.0
 
 
 def measure(environ: Dict[str, str], count: int = ROUNDS) -> List[Row]:
-    """Wall time of ``--version`` and of a short answer into a pipe, for each program."""
-    programs = install(programs_folder())
+    """Wall time of ``--version`` and of a short answer into a pipe, beside each program."""
+    return measured(install(programs_folder()), environ, count)
+
+
+def measured(
+    programs: Sequence[Installed], environ: Dict[str, str], count: int = ROUNDS
+) -> List[Row]:
+    """The same of ``programs``, of which one is jpq."""
     rows = []
     with Server(environ) as server, tempfile.TemporaryDirectory() as homes:
         url = server.url("short/10")

@@ -10,8 +10,9 @@ import pytest
 
 from bench.comparison import everyday, failing
 from bench.comparison.everyday import Situation
-from bench.comparison.programs import JPQ, Installed
+from bench.comparison.programs import JPQ, PROGRAMS, Installed
 from bench.comparison.run import Place
+from bench.everyday import measured
 from tests.support.ptys import ROOT
 
 ENDINGS = {
@@ -51,6 +52,14 @@ def installed(tmp_path: Path) -> Installed:
 def judged(situation: Situation, installed: Installed) -> str:
     with Place(installed, situation.scripts) as place:
         return situation.judge(place)
+
+
+def test_the_same_commands_are_measured(installed: Installed) -> None:
+    """``python -m bench everyday`` runs one that no situation does, and once it was not there."""
+    assert all("version" in program.commands for program in PROGRAMS)
+    other = installed._replace(program=JPQ._replace(name="other"))
+    rows = measured((installed, other), dict(os.environ), 1)
+    assert [row.against.split()[0] for row in rows] == ["other", "other"]
 
 
 @pytest.mark.parametrize("situation", everyday.SITUATIONS, ids=lambda each: each.what)

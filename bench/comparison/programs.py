@@ -67,6 +67,7 @@ JPQ = Program(
         "template": ("--template", "ask", "-p", "topic=rivers"),
     },
     commands={
+        "version": ("{bin}/jpq", "--version"),
         "list": ("{bin}/jpq", "conversation", "ls"),
         "show": ("{bin}/jpq", "conversation", "show"),
         "batch": ("{bin}/jpq", "-m", "openai/test", "--batch", "{home}/batch.jsonl"),
@@ -99,6 +100,7 @@ LLM = Program(
         "template": ("-t", "ask", "-p", "topic", "rivers"),
     },
     commands={
+        "version": ("{bin}/llm", "--version"),
         "list": ("{bin}/llm", "logs", "list", "-s"),
         "show": ("{bin}/llm", "logs", "-n", "1"),
     },
@@ -121,6 +123,7 @@ SGPT = Program(
         "plain": ("--no-md",),
     },
     commands={
+        "version": ("{bin}/sgpt", "--version"),
         "list": ("{bin}/sgpt", "--list-chats"),
         "show": ("{bin}/sgpt", "--show-chat", "one"),
     },
@@ -140,6 +143,7 @@ GPTME = Program(
         "no tools": ("--tools", "none"),
     },
     commands={
+        "version": ("{bin}/gptme", "--version"),
         "list": ("{bin}/gptme-util", "chats", "list"),
     },
 )
