@@ -155,7 +155,9 @@ def test_a_dumb_terminal_gets_no_control_sequence(desk: Desk) -> None:
     changes = {"TERM": "dumb", "INSIDE_EMACS": "29.1,comint"}
     with Server(answer("Fine.")) as server, desk.chat(server, changes=changes) as child:
         shown = bytes(child.output) + say(child, "hi") + say(child, "/help")
-        shown += press(child, b"\x03") + say(child, "/show") + say(child, "/clear")
+        shown += press(child, b"\x03") + say(child, "/show")
+        answered(child, b"/clear\r", b"A new conversation.")  # and not the prompt before
+        shown += bytes(child.output)
         assert leave(child) == 0
         shown += bytes(child.output)
     assert b"\x1b" not in shown and b"\r\nGoodbye." in shown
