@@ -41,22 +41,17 @@ class PlainEditor:
         # What was typed before the prompt is shown was typed line by line.
         ahead = "\n" in self._typed or self._is_ready(0.0)
         with self._marked_pastes(), watched(lambda: None, lambda: self._show_again(prompt)):
-            write_all(self._device, prompt)
-            line = self._next()
+            # From before the prompt is seen on, so that no press that answers it is too early.
+            self.waits = True
+            try:
+                write_all(self._device, prompt)
+                line = self._lines(ahead)
+            finally:
+                self.waits = False
             if line is None:
                 with contextlib.suppress(OSError):
                     self.write("\n")
                 return None
-            while _PASTE in line and _PASTE_END not in line.rpartition(_PASTE)[2]:
-                more = self._next()
-                if more is None:
-                    break
-                line += "\n" + more
-            while not ahead and self._is_ready(_BURST_S):
-                more = self._next()
-                if more is None:
-                    break
-                line += "\n" + more
         return _KEYS.sub("", line.replace(_PASTE, "").replace(_PASTE_END, ""))
 
     def typed(self) -> Optional[str]:
@@ -81,6 +76,23 @@ class PlainEditor:
         """Give the terminal back."""
         self._device.close()
 
+    def _lines(self, ahead: bool) -> Optional[str]:
+        """The next line, with those that follow it at once; None at the end of the input."""
+        line = self._next()
+        if line is None:
+            return None
+        while _PASTE in line and _PASTE_END not in line.rpartition(_PASTE)[2]:
+            more = self._next()
+            if more is None:
+                break
+            line += "\n" + more
+        while not ahead and self._is_ready(_BURST_S):
+            more = self._next()
+            if more is None:
+                break
+            line += "\n" + more
+        return line
+
     def _next(self) -> Optional[str]:
         while "\n" not in self._typed:
             data = self._waited()
@@ -93,15 +105,12 @@ class PlainEditor:
 
     def _waited(self) -> bytes:
         """What is typed next; empty at the end."""
-        self.waits = True
         try:
             while not self._device.wait(_LONGEST_WAIT_S):
                 pass
             return self._device.read()
         except OSError:  # hung up
             return b""
-        finally:
-            self.waits = False
 
     def _is_ready(self, seconds: float) -> bool:
         if "\n" in self._typed:

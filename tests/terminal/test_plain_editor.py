@@ -123,6 +123,22 @@ def test_a_press_that_is_raised_leaves_the_terminal_as_it_was(pty: Pty) -> None:
     editor.close()
 
 
+def test_a_press_that_answers_the_prompt_at_once_is_not_too_early(pty: Pty) -> None:
+    class Device(PosixDevice):
+        def write(self, data: bytes) -> None:
+            super().write(data)
+            if data == b"> ":
+                assert editor.waits
+                raise KeyboardInterrupt
+
+    editor: Any = PlainEditor(Device(os.dup(pty.side)), True)
+    with pytest.raises(KeyboardInterrupt):
+        editor.read("> ")
+    assert not editor.waits
+    assert pty.shows("\x1b[?2004h> \x1b[?2004l")
+    editor.close()
+
+
 def test_a_long_text_waits_for_a_terminal_that_is_held(pty: Pty) -> None:
     times = []
 
