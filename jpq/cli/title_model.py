@@ -45,7 +45,8 @@ _MARKS = "#*_`\"'\u201c\u201d\u00ab\u00bb "
 
 
 class TitleRequest:
-    """A title that a model is making. Main thread; ``notify`` is for a signal router."""
+    """A title that a model makes once it is asked. Main thread; ``notify`` is for a signal
+    router."""
 
     def __init__(
         self, provider: Provider, model: ModelRef, question: str, answer: str, log: RunLog
@@ -57,6 +58,9 @@ class TitleRequest:
         request = ProviderRequest(model=model.model, thread=thread)
         self._exchange = LoggedProvider(provider, log).exchange(request)
         self._reader = threading.Thread(target=self._receive, name="jpq-title", daemon=True)
+
+    def begin(self) -> None:
+        """Ask the model; signals should find ``notify`` by then."""
         self._reader.start()
 
     def notify(self, interrupt: Interrupt) -> bool:
@@ -150,6 +154,7 @@ def give_title(query: Query, answer: str, env: Environment, log: RunLog, early: 
         with title_provider(query.config, query.model, query.provider, env, log) as (by, provider):
             request = TitleRequest(provider, by, asked.content, answer, log)
             with early.router.scope(request.notify):
+                request.begin()
                 title = request.end(left_s)
         if title:
             _keep(title, journal.id, journal.metadata.get("title"), env)

@@ -70,4 +70,6 @@ class Naming:
         )
         asked: Any = journal.stream.turns()[0].entries[0].event  # turns begin with the question
         self._journal, self._before = journal, journal.metadata.get("title")
-        self._request = TitleRequest(provider, by, asked.content, answer, chat.log)
+        request = TitleRequest(provider, by, asked.content, answer, chat.log)
+        request.begin()
+        self._request = request
