@@ -63,7 +63,9 @@ class InquiryServer:
         """Take no more questions."""
         self._closed = True
         # A blocked accept ends with a connection, and that could block as well.
-        threading.Thread(target=self._knock, daemon=True).start()
+        # It may come to that after the listener is closed, which has no address then.
+        address = self._listener.address
+        threading.Thread(target=_knock, args=(address,), daemon=True).start()
         self._thread.join(_JOIN_S)
         self._listener.close()
         self._folder.remove()
@@ -71,10 +73,6 @@ class InquiryServer:
     def _path(self) -> Optional[str]:
         # None lets Windows choose the name of a pipe.
         return None if os.name == "nt" else os.path.join(self._folder.path, "ask")
-
-    def _knock(self) -> None:
-        with contextlib.suppress(OSError):
-            connection.Client(self._listener.address).close()
 
     def _accept(self) -> None:
         while not self._closed:
@@ -95,6 +93,11 @@ class InquiryServer:
             except (ValueError, KeyError, TypeError):
                 reply = {"failed": "the question cannot be understood"}
             client.send_bytes(json.dumps(reply).encode())
+
+
+def _knock(address: Any) -> None:
+    with contextlib.suppress(OSError):
+        connection.Client(address).close()
 
 
 def put_question(address: str, question: Question) -> str:

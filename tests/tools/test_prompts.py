@@ -14,6 +14,7 @@ from tests.support.person import Person, PersonPrompter, editor
 from tests.support.tools import Calls, call, tool
 
 WORDS = {"type": "object", "properties": {"word": {"type": "string"}}}
+WAIT_S = 30.0
 KEYS = "[x] result mode [?] "
 DELIVER = "[y]es [n]o [e]dit "
 WHY = "Enter for no reason) "
@@ -141,10 +142,10 @@ def test_a_running_tool_asks_and_waits_for_as_long_as_the_person_thinks() -> Non
         return invocation.ask(Question("Which way?", "choice", ("left", "right")))
 
     def hesitate() -> None:
-        threading.Event().wait(0.4)  # longer than the tool may take
+        threading.Event().wait(2.2)  # longer than the tool may take
 
     with Person(("Number", hesitate), ("", b"9\n"), ("Number", b"right\n")) as person, Calls(
-        tool("asks", ask, timeout_s=0.3), prompter=PersonPrompter(person)
+        tool("asks", ask, timeout_s=2.0), prompter=PersonPrompter(person)
     ) as calls:
         answer = calls.run(call("asks"))["asks"]
     assert answer.content == "right"
@@ -179,8 +180,9 @@ def test_answers_are_remembered_for_a_restart() -> None:
         tool("asks", ask), prompter=PersonPrompter(person)
     ) as calls:
         calls.start(call("asks"))
-        while not asked.is_set():
+        while not person.done:
             calls.phase.attend()
+        assert asked.wait(WAIT_S)
         calls.coordinator.restart([id for id, _ in calls.coordinator.running()])
         answer = calls.finish()["asks"]
     assert answer.content.endswith("\n\nyes") and person.seen.count("Sure?") == 1
