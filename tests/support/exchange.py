@@ -10,28 +10,33 @@ from jpq.provider.base import Progress, ProviderRequest
 
 SILENCE = "silence"
 ENDING = "ending"
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 class FakeExchange:
     """Yields a script; SILENCE lasts until the exchange is aborted, and from ENDING on only the
-    end of the stream is awaited."""
+    end of the stream is awaited. ``silent`` is set once nothing more comes by itself."""
 
     def __init__(self, script: Sequence[Any]) -> None:
         self.ending = False
         self.aborted = threading.Event()
+        self.silent = threading.Event()
         self._script = script
 
     def events(self) -> Iterator[StreamEvent]:
-        for step in self._script:
-            if step is SILENCE:
-                assert self.aborted.wait(WAIT_S)
-            elif step is ENDING:
-                self.ending = True
-            elif isinstance(step, BaseException):
-                raise step
-            else:
-                yield step
+        try:
+            for step in self._script:
+                if step is SILENCE:
+                    self.silent.set()
+                    assert self.aborted.wait(WAIT_S)
+                elif step is ENDING:
+                    self.ending = True
+                elif isinstance(step, BaseException):
+                    raise step
+                else:
+                    yield step
+        finally:
+            self.silent.set()
 
     def abort(self) -> None:
         self.aborted.set()

@@ -21,6 +21,7 @@ from jpq.events.parts import (
 )
 from jpq.events.usage import Usage
 from jpq.interrupt.signals import Interrupt
+from jpq.turn import cycle
 from jpq.turn.cycle import CycleTimes, ResilientCycle, RetryLimits
 from jpq.turn.inbox import Inbox
 from tests.support.exchange import ENDING, SILENCE, WAIT_S, FakeExchange
@@ -53,6 +54,27 @@ class Recorder:
         return self._goes_on
 
 
+class UnhurriedInbox(Inbox):
+    """No time is up before the exchange is silent, however slow the machine is just then."""
+
+    def __init__(self, exchanges: List[FakeExchange]) -> None:
+        super().__init__()
+        self._exchanges = exchanges
+
+    def take(self, deadline: Optional[float] = None) -> Any:
+        item = super().take(deadline)
+        if item is None:
+            assert self._exchanges[-1].silent.wait(WAIT_S)
+            item = self.take_ready()
+        return item
+
+
+@pytest.fixture
+def last_words_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader whose exchange is ended has time to say how that was."""
+    monkeypatch.setattr(cycle, "_JOIN_S", WAIT_S)
+
+
 class Run:
     """A cycle over one script an attempt; the last script repeats."""
 
@@ -65,8 +87,8 @@ class Run:
         audience: Optional[Recorder] = None,
     ) -> None:
         self.audience = audience or Recorder()
-        self.inbox = Inbox()
         self.exchanges: List[FakeExchange] = []
+        self.inbox = UnhurriedInbox(self.exchanges)
         self._scripts = scripts
         deadline = None if run_s is None else time.monotonic() + run_s
         self.cycle = ResilientCycle(self.inbox, self.audience, CycleTimes(idle_s, deadline), limits)
@@ -212,7 +234,7 @@ def test_silence_is_a_stall_although_the_server_is_alive() -> None:
     assert run.exchanges[0].aborted.is_set()
 
 
-def test_a_silent_server_that_had_said_how_it_ends_is_complete() -> None:
+def test_a_silent_server_that_had_said_how_it_ends_is_complete(last_words_come: None) -> None:
     """A server that sends its finish reason and then neither [DONE] nor an end."""
     run = Run([HELLO, SILENCE, DONE], idle_s=0.05)
     assert run.go()
@@ -233,7 +255,9 @@ def test_the_run_deadline_ends_a_stream() -> None:
     assert run.audience.events == [HELLO]
 
 
-def test_the_run_deadline_in_the_end_of_a_whole_answer_finds_it_whole() -> None:
+def test_the_run_deadline_in_the_end_of_a_whole_answer_finds_it_whole(
+    last_words_come: None,
+) -> None:
     run = Run([HELLO, ENDING, SILENCE, DONE], run_s=0.05)
     with pytest.raises(RunTimeoutError):
         run.go()
@@ -282,7 +306,7 @@ def test_going_on_after_an_interrupt_keeps_the_same_stream() -> None:
     assert len(run.exchanges) == 1
 
 
-def test_what_a_left_reader_posts_later_is_stale() -> None:
+def test_what_a_left_reader_posts_later_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     late = threading.Event()
 
     class Stubborn(FakeExchange):
@@ -290,6 +314,7 @@ def test_what_a_left_reader_posts_later_is_stale() -> None:
 
         def events(self) -> Iterator[StreamEvent]:
             yield HELLO
+            self.silent.set()
             assert late.wait(WAIT_S)
             yield Part(0, MessageDelta("stale"))
 
@@ -298,7 +323,10 @@ def test_what_a_left_reader_posts_later_is_stale() -> None:
     exchanges = iter([stubborn, FakeExchange([HELLO, SILENCE, DONE])])
 
     def open_exchange() -> FakeExchange:
-        return next(exchanges)
+        run.exchanges.append(next(exchanges))
+        if len(run.exchanges) == 2:
+            monkeypatch.setattr(cycle, "_JOIN_S", WAIT_S)  # only the first is not waited for
+        return run.exchanges[-1]
 
     assert run.cycle.run(open_exchange)
     assert run.audience.events == [HELLO, HELLO, DONE]

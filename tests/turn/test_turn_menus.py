@@ -17,7 +17,7 @@ from jpq.interrupt.signals import Interrupt
 from jpq.store.memory import MemoryJournal
 from jpq.turn.ending import TurnOutcome
 from jpq.turn.inbox import StopAsked
-from tests.support.exchange import SILENCE
+from tests.support.exchange import SILENCE, WAIT_S
 from tests.support.menus import Scripted
 from tests.turn.test_turn_loop import Turn
 
@@ -104,7 +104,7 @@ def test_abort_of_a_reply_takes_back_the_reply_only() -> None:
 
 def test_what_arrives_behind_the_menu_is_kept() -> None:
     def behind(situation: Situation) -> None:
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + WAIT_S
         while "d" not in shown_text(turns[0]) and time.monotonic() < deadline:
             assert situation.behind() is None
 
@@ -121,14 +121,14 @@ def test_going_on_with_a_stream_that_died_needs_no_retry() -> None:
 
     def stream() -> Iterator[Any]:
         yield text("so ")
-        assert dies.wait(5)
+        assert dies.wait(WAIT_S)
         yield StreamError(ErrorKind.CUT, "Cut off.")
 
     def until_it_died(situation: Situation) -> None:
         dies.set()
         for thread in threading.enumerate():
             if thread.name.startswith("jpq-read"):
-                thread.join(5)
+                thread.join(WAIT_S)
         situation.behind()
 
     turns: List[Turn] = []
