@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 from jpq.cli.conversation_text import as_text
 from jpq.conversation.event import AssistantMessage, ChatRequest, Draft, TurnEnd
 from jpq.store.library import Library
-from jpq.store.reading import SavedConversation
+from jpq.store.reading import INFLIGHT, SavedConversation
 from tests.support import validators_chat
 from tests.support.ptys import Child, environment, jpq, run
 from tests.support.server import (
@@ -27,6 +27,7 @@ from tests.support.server import (
     DROP,
     FINISH,
     LAST_CHUNK,
+    USAGE,
     Pause,
     Server,
     Step,
@@ -183,7 +184,7 @@ def _begun(moment: str, start: int) -> List[Step]:
     if moment == FIRST_EVENT:
         return [head(), *_events({"choices": [{"index": 0, "delta": {"role": "assistant"}}]})]
     if moment in (FINISHED, COMMIT):
-        return [head(), *_events(*words(start, WORDS), FINISH)]
+        return [head(), *_events(*words(start, WORDS), FINISH, USAGE)]
     part = [head(), *_events(*words(start, start + _A_THIRD))]
     if moment == MID_TEXT:
         return part
@@ -217,6 +218,7 @@ class _Turn:
         journal.commit([Draft(TurnEnd("complete", "stop", {}, None))])
         self._id = journal.id
         self._events_path = os.path.join(journal.folder, "events.jsonl")
+        self._inflight_path = os.path.join(journal.folder, INFLIGHT)
         journal.close()
         with open(self._events_path, "rb") as events:
             self._old = events.read()
@@ -282,18 +284,27 @@ class _Turn:
             child.wait_for(f"{_A_THIRD - 1}\u00e9".encode())
         elif self._moment in (FINISHED, COMMIT):
             child.wait_for(f"{WORDS - 1}\u00e9".encode())
+            self._wait_until(self._has_usage, "the usage")
         if self._moment == TOOLS:
             released.set()
-            self._wait_for_file("runs")
+            self._wait_until(lambda: self._exists("runs"), "the tool")
         elif self._moment == COMMIT and self._fault.strike is not _fill_disk:
             released.set()
-            self._wait_for_file("committing")
+            self._wait_until(lambda: self._exists("committing"), "the commit")
+
+    def _has_usage(self) -> bool:
+        """Whether jpq has read what comes behind the finish reason; it shows the text before."""
+        try:
+            with open(self._inflight_path, encoding="utf-8") as file:
+                return '"usage"' in file.read()
+        except FileNotFoundError:
+            return False
 
     def _next_turn(self, kept: int) -> str:
         """Ask the next question, or go on with what is not whole; the option that does it."""
         whole = kept == WORDS
         rest = [head(), *_events(*words(kept, WORDS), FINISH, DONE), LAST_CHUNK]
-        if os.path.exists(os.path.join(self._folder, "go")):
+        if self._exists("go"):
             os.remove(os.path.join(self._folder, "go"))
         ran_before = self._runs
         with Server(answer("Fine.") if whole else rest) as server:
@@ -354,8 +365,11 @@ class _Turn:
         with open(os.path.join(self._folder, name), "w", encoding="utf-8"):
             pass
 
-    def _wait_for_file(self, name: str) -> None:
+    def _exists(self, name: str) -> bool:
+        return os.path.exists(os.path.join(self._folder, name))
+
+    def _wait_until(self, has_come: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + _WAIT_S
-        while not os.path.exists(os.path.join(self._folder, name)):
-            assert time.monotonic() < deadline, f"{name} never came"
+        while not has_come():
+            assert time.monotonic() < deadline, f"{what} never came"
             time.sleep(_POLL_S)
