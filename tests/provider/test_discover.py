@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from typing import Any, List
 
 import pytest
 
 from jpq.config.paths import find_paths
+from jpq.provider import discover
 from jpq.provider.base import ProviderRow
 from jpq.provider.discover import (
     ENDPOINTS,
@@ -25,7 +25,7 @@ from jpq.provider.discover import (
     ways_on,
 )
 from jpq.provider.rows import ROWS as BUILT_IN
-from tests.support.server import DROP, Pause, Server, error, head
+from tests.support.server import DROP, WAIT_S, Pause, Server, error, head, refusing
 from tests.support.weights import ENGINE_MISSING
 
 ROWS = [
@@ -38,6 +38,12 @@ MODELS = {"models": [{"name": "/x.gguf"}], "object": "list", "data": [{"id": "ge
 
 
 BOTH = (Listening(OLLAMA, ("llama3.2:latest",)), Listening(LLAMA_SERVER, ("gemma",)))
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who answers is heard on any machine."""
+    monkeypatch.setattr(discover, "PROBE_S", WAIT_S)
 
 
 def reply(value: Any) -> List[Any]:
@@ -88,11 +94,12 @@ def test_proxies_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         assert find_listening([at(OLLAMA, server.port)])
 
 
-def test_a_closed_port_and_a_silent_server_do_not_hold_it_up() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
+def test_a_closed_port_and_a_silent_server_do_not_hold_it_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(discover, "PROBE_S", 0.5)
     hurry = threading.Event()
-    with Server([Pause(hurry)]) as silent:
+    with refusing() as port, Server([Pause(hurry)]) as silent:
         assert find_listening([at(OLLAMA, port), at(OLLAMA, silent.port)]) == []
         hurry.set()
 

@@ -16,7 +16,7 @@ from jpq.provider.listing import LISTINGS, fetch_models
 from jpq.provider.listing_cache import KeptList, RemoteModel, age_words, keep, kept
 from jpq.provider.registry import APIS, resolve
 from jpq.wire.transport import Transport
-from tests.support.server import LAST_CHUNK, Pause, Seen, Server, chunk, error, head
+from tests.support.server import LAST_CHUNK, Pause, Seen, Server, chunk, error, head, refusing
 
 OPENAI = {"data": [{"id": "b", "object": "model"}, {"id": "a", "context_length": 8192}]}
 ANTHROPIC = {"data": [{"type": "model", "id": "claude", "max_input_tokens": 200000}]}
@@ -171,9 +171,8 @@ def test_a_refused_key_is_told_and_never_shown(transport: Transport) -> None:
 
 
 def test_a_server_that_is_not_there(transport: Transport) -> None:
-    with Server([]) as server:
-        row = resolve("openai", {"base_url": server.url}, {})
-    with pytest.raises(StreamError) as caught:
+    with refusing() as port, pytest.raises(StreamError) as caught:
+        row = resolve("openai", {"base_url": f"http://127.0.0.1:{port}/v1"}, {})
         fetch_models(row, None, transport)
     assert caught.value.kind is ErrorKind.UNREACHABLE
 

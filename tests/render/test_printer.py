@@ -89,7 +89,7 @@ def test_a_non_blocking_pipe_gets_every_byte(pipe):
     sink = Sink(writer)
     sink.write(text)
     error = sink.flush()
-    thread.join(10)
+    thread.join(60)
     assert error is None
     assert read == text.encode()
 

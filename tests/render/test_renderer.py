@@ -14,7 +14,7 @@ from jpq.render.views import make_view
 from jpq.render.worker import VIEW, DisplayFailed, Renderer
 from jpq.terminal.caps import Caps
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 MODES = ("rb", "wb")
 
 
@@ -103,7 +103,7 @@ def test_during_a_lease_nothing_is_drawn_and_later_events_follow():
     view = Recorder()
     with Renderer(view, print) as renderer:
         renderer.show(1)
-        with renderer.lease() as parked:
+        with renderer.lease(WAIT_S) as parked:
             assert parked()
             assert view.calls[-3:] == [1, "pause", "flush"] or view.drawn == [1, "pause"]
             renderer.show(2)
@@ -135,7 +135,7 @@ def test_a_reader_that_does_not_read_does_not_keep_the_menu_away(pipes):
     while not read.endswith(b"end"):
         read += out.read1(65536)
     assert len(read) == 1_000_003
-    assert renderer.close()
+    assert renderer.close(WAIT_S)
 
 
 def test_a_closed_stdout_is_posted_once_and_stderr_goes_on(pipes):

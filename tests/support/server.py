@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 PAUSE_POLL_S = 0.02  # how often a paused reply looks whether the test is over
 
 
@@ -142,6 +142,14 @@ def unanswering() -> Iterator[int]:
             filler.setblocking(False)
             filler.connect_ex(listener.getsockname())
         yield listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def refusing() -> Iterator[int]:
+    """A port at which connections are refused, and which nobody else gets meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # and does not listen
+        yield held.getsockname()[1]
 
 
 class Server:

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import subprocess
 import sys
 import termios
@@ -10,6 +11,7 @@ import pytest
 
 from jpq.terminal.tty import interactive
 
+WAIT_S = 30.0
 KEYS = b"y\xc3\xa9\x1b[A\x1bOPn\n\x1b"
 INTERACTIVE = """
 import os, sys
@@ -59,6 +61,7 @@ def test_typed_ahead_input_is_dropped(typist):
     typist.type(b"y\nsecond\n")
     assert typist.terminal.read_line() == "y"
     typist.type(b"n\n")
+    assert select.select([typist.side], [], [], WAIT_S)[0]  # it is on its way for a moment
     typist.terminal.drop_typed_ahead()
     typist.type(b"real\n")
     assert typist.terminal.read_line() == "real"
@@ -124,7 +127,7 @@ def test_the_controlling_terminal_is_used_though_all_else_is_pipes(arguments, en
             while b"name? " not in seen:
                 seen += os.read(fd, 100)
             os.write(fd, b"Ann\n")
-        assert child.communicate(timeout=20)[0].decode() == expected + "\n"
+        assert child.communicate(timeout=WAIT_S)[0].decode() == expected + "\n"
     os.close(side)
     os.close(fd)
 

@@ -16,9 +16,7 @@ from jpq.tools.definition import STOPPED, Invocation, ToolOutput, ToolSpec
 from jpq.tools.http import HttpTool
 from jpq.tools.reply_path import NotThere, at_path
 from jpq.tools.schema import json_schema
-from tests.support.server import Pause, Server, Step, Tell, error, head
-
-WAIT_S = 10.0
+from tests.support.server import WAIT_S, Pause, Server, Step, Tell, error, head, refusing
 
 
 def tool(url: str, *names: str, **settings: Any) -> HttpTool:
@@ -223,9 +221,8 @@ def test_redirects_on_the_same_server_are_followed() -> None:
 
 
 def test_nobody_there() -> None:
-    with Server(ok({})) as server:
-        url = server.url
-    output = call(tool(url))
+    with refusing() as port:
+        output = call(tool(f"http://127.0.0.1:{port}/v1"))
     assert output.is_error and "refused" in output.content
 
 
@@ -271,13 +268,14 @@ def test_a_status_that_says_so_is_throttling_too() -> None:
 
 def test_the_wait_ends_at_once_when_it_is_cancelled() -> None:
     token = CancelToken()
-    slow = {"status": "throttled", "retry_after_seconds": 15}
+    slow = {"status": "throttled", "retry_after_seconds": 2 * WAIT_S}
+    rule = {**RULE, "max_wait_s": 2 * WAIT_S}
     with Server(ok(slow)) as server:
         started = time.monotonic()
         output = call(
-            tool(server.url, throttle=RULE), cancel=token, progress=lambda text: token.cancel()
+            tool(server.url, throttle=rule), cancel=token, progress=lambda text: token.cancel()
         )
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < WAIT_S
     assert output.ended == STOPPED
 
 

@@ -6,13 +6,13 @@ import gzip
 import json
 import os
 import queue
-import socket
 import threading
 from typing import Iterator, List, Mapping, Sequence, Tuple
 
 import pytest
 
 import jpq
+import jpq.wire.transport
 from jpq.errors import ErrorKind, StreamError
 from jpq.wire.connection import Wire
 from jpq.wire.message import HttpRequest
@@ -28,6 +28,7 @@ from tests.support.server import (
     chunk,
     error,
     head,
+    refusing,
 )
 
 KEY = "sk-very-secret-0123456789"
@@ -39,6 +40,12 @@ def transport() -> Iterator[Transport]:
     opened = Transport(connect_timeout_s=WAIT_S)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def ends_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a finished reply is waited for as long as a slow machine may take to send it."""
+    monkeypatch.setattr(jpq.wire.transport, "_LINGER_S", WAIT_S)
 
 
 def _open(
@@ -159,9 +166,7 @@ def test_a_connection_that_ends_before_the_headers_do(
 
 
 def test_a_refused_connection_names_host_and_port(transport: Transport) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        port = reserved.getsockname()[1]
-    with pytest.raises(StreamError) as caught:
+    with refusing() as port, pytest.raises(StreamError) as caught:
         _open(transport, f"http://127.0.0.1:{port}/v1")
     assert caught.value.kind is ErrorKind.UNREACHABLE
     assert f"127.0.0.1:{port}" in caught.value.message and "base_url" in caught.value.hint
@@ -199,7 +204,7 @@ def test_gzip_is_undone_as_it_arrives(transport: Transport) -> None:
         assert _body(transport, server.url) == b"text " * 1000
 
 
-def test_a_compressed_reply_can_be_finished_early(transport: Transport) -> None:
+def test_a_compressed_reply_can_be_finished_early(transport: Transport, ends_follow: None) -> None:
     packed = gzip.compress(b"text " * 1000)
     start = head(headers=["Content-Encoding: gzip"])
     with Server([start, chunk(packed[:-9]), chunk(packed[-9:]), LAST_CHUNK, KEEP]) as server:
@@ -351,12 +356,13 @@ def test_a_reply_read_to_its_end_leaves_its_connection_for_the_next(
 
 
 def test_a_finished_reply_leaves_its_connection_when_its_end_follows(
-    transport: Transport,
+    transport: Transport, ends_follow: None
 ) -> None:
     first_seen = threading.Event()
     script = [head(), chunk(b"all"), Pause(first_seen), LAST_CHUNK, KEEP]
     with Server(script) as server:
         for _ in range(2):
+            first_seen.clear()
             with _open(transport, server.url) as response:
                 assert next(response.chunks()) == b"all"
                 first_seen.set()

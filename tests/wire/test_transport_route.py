@@ -18,7 +18,16 @@ from jpq.wire.failure import Route, shown, while_opening
 from jpq.wire.message import HttpRequest
 from jpq.wire.route import Authorities, is_loopback, proxies_for
 from jpq.wire.transport import Transport
-from tests.support.server import LAST_CHUNK, WAIT_S, Server, certificate, chunk, error, head
+from tests.support.server import (
+    LAST_CHUNK,
+    WAIT_S,
+    Server,
+    certificate,
+    chunk,
+    error,
+    head,
+    refusing,
+)
 
 ANSWER = [head(), chunk(b"ok"), LAST_CHUNK]
 
@@ -99,10 +108,9 @@ def test_no_proxy(monkeypatch: pytest.MonkeyPatch, no_proxy: str, url: str, dire
 def test_a_proxy_that_cannot_be_reached_is_named_without_its_password(
     transport: Transport, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        port = reserved.getsockname()[1]
-    monkeypatch.setenv(f"{scheme}_proxy", f"http://me:hunter22@127.0.0.1:{port}")
-    failure = _failure(transport, f"{scheme}://provider.example/v1")
+    with refusing() as port:
+        monkeypatch.setenv(f"{scheme}_proxy", f"http://me:hunter22@127.0.0.1:{port}")
+        failure = _failure(transport, f"{scheme}://provider.example/v1")
     assert failure.kind is ErrorKind.UNREACHABLE
     assert f"127.0.0.1:{port}" in failure.message and "proxy" in failure.hint
     assert "hunter22" not in failure.message + failure.hint + failure.where
