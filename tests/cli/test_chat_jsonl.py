@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from tests.support.events import checked
+from tests.support.pressing import wait_until
 from tests.support.programs import (
     JPQ,
     ROOT,
@@ -332,10 +333,13 @@ def test_a_failure_is_told_with_its_message_and_ends_nothing() -> None:
 
 
 def test_a_session_can_be_closed_and_gone_on_with() -> None:
-    with Server(answer("One."), answer("Two.")) as server, Driven(*model_at(server)) as chat:
+    told = threading.Event()
+    one = [Pause(told, WAIT_S), *answer("One.")]
+    with Server(one, answer("Two.")) as server, Driven(*model_at(server)) as chat:
         chat.say("user", session="a", text="first")
         chat.say("open", session="a")
         assert "open already" in chat.until("error")["message"]
+        told.set()
         chat.say("close", session="a")
         chat.until("result")
         id = next(line["id"] for line in chat.seen if line["type"] == "conversation")
@@ -429,14 +433,20 @@ def test_a_reader_that_went_away_ends_it() -> None:
     assert entries(folder)[1]["message"] == "Hello"
 
 
+def is_saved() -> bool:
+    """Whether a turn is; not while its entries are being written."""
+    try:
+        return any("turn_end" in str(entries(folder)) for folder in conversations())
+    except (FileNotFoundError, ValueError):
+        return False
+
+
 def test_a_reader_that_does_not_read_keeps_no_answer_from_being_saved() -> None:
-    text = "word " * 30_000  # more than a pipe takes
-    with Server(answer(text, chunked=False)) as server, Driven(*model_at(server)) as chat:
+    long = reply(*[delta("word " * 1000)] * 30, FINISH, "[DONE]")  # more than a pipe takes
+    with Server(long) as server, Driven(*model_at(server)) as chat:
         chat.say("user", text="hi")
         chat.process.stdin.close()  # type: ignore[union-attr]
-        deadline = threading.Event()
-        while not [f for f in conversations() if "turn_end" in str(entries(f))]:
-            assert not deadline.wait(0.05)
+        wait_until(is_saved)
         chat.process.send_signal(signal.SIGTERM)
         assert chat.process.wait(WAIT_S) == -signal.SIGTERM
 

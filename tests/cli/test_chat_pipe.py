@@ -70,7 +70,7 @@ def test_a_failed_turn_does_not_end_the_chat_but_is_its_code() -> None:
 def test_the_time_limit_is_that_of_each_turn() -> None:
     end = threading.Event()
     with Server([*events(delta("Half")), Pause(end)], answer("Two.")) as server:
-        options = ["--timeout", "1", *model_at(server)]
+        options = ["--timeout", "3", *model_at(server)]
         ran = jpq("chat", *options, stdin=b"first\nsecond\n")
         end.set()
     assert (ran.code, ran.text) == (124, "Half\n\nTwo.\n")
@@ -130,8 +130,10 @@ def test_ctrl_c_ends_a_chat_in_which_nobody_types(answering: bool) -> None:
     read, write = os.pipe()
     os.write(write, b"first\n")
     script = [*events(delta("Half")), Pause(threading.Event())] if answering else answer("Half")
+    # The usage is told when the answer has been saved.
+    when, on = (b"Half", "stdout") if answering else (b"tokens: ", "stderr")
     with Server(script) as server:
-        ran = signalled(["chat", *model_at(server)], signal.SIGINT, b"Half", "stdout", stdin=read)
+        ran = signalled(["chat", "-u", *model_at(server)], signal.SIGINT, when, on, stdin=read)
     os.close(read)
     os.close(write)
     assert ran.code == 130 and b"Traceback" not in ran.err

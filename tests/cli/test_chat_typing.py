@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from jpq.cli.chat.history import History
-from tests.support.chatting import LOOK, WITHOUT_READLINE, Desk, answered, leave, press, say
+from tests.support.chatting import (
+    LOOK,
+    WITHOUT_READLINE,
+    Desk,
+    answered,
+    leave,
+    press,
+    prompt_behind,
+    say,
+)
 from tests.support.programs import question
 from tests.support.server import Server, answer
 
@@ -130,7 +139,7 @@ def test_the_tab_key_completes_commands_models_tools_and_files(desk: Desk) -> No
         file.write('command = ["true"]\n')
     with Server(answer("Fine.")) as server, desk.chat(server) as child:
         press(child, b"/mod" + TAB, b"/model ")
-        press(child, b"spee" + TAB + b"\r", b"custom/quick answers from now on.")
+        answered(child, b"spee" + TAB + b"\r", b"custom/quick answers from now on.")
         press(child, b"/too" + TAB, b"/tools ")
         assert b"[x] count" in press(child, b"cou" + TAB + b"\r")
         press(child, b"/att" + TAB, b"/attach ")
@@ -155,9 +164,8 @@ def test_a_dumb_terminal_gets_no_control_sequence(desk: Desk) -> None:
     changes = {"TERM": "dumb", "INSIDE_EMACS": "29.1,comint"}
     with Server(answer("Fine.")) as server, desk.chat(server, changes=changes) as child:
         shown = bytes(child.output) + say(child, "hi") + say(child, "/help")
-        shown += press(child, b"\x03") + say(child, "/show")
-        answered(child, b"/clear\r", b"A new conversation.")  # and not the prompt before
-        shown += bytes(child.output)
+        shown += press(child, b"\x03") + press(child, b"/show\r", b"Assistant:")
+        shown += prompt_behind(child, b"Fine.") + say(child, "/clear")
         assert leave(child) == 0
         shown += bytes(child.output)
     assert b"\x1b" not in shown and b"\r\nGoodbye." in shown

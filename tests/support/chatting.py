@@ -63,7 +63,8 @@ def say(child: Child, text: str, until: bytes = PROMPT) -> bytes:
 
 def press(child: Child, keys: bytes, until: bytes = PROMPT) -> bytes:
     """Type ``keys`` and wait until something is shown; all that was since."""
-    child.read(0.0)
+    while child.read(0.0):
+        pass
     del child.output[:]
     child.type(keys)
     child.wait_for(until)
