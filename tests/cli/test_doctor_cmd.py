@@ -11,7 +11,7 @@ import pytest
 
 from jpq.provider.local_engine import engine_obstacle
 from tests.support.programs import Ran, environment, jpq, script
-from tests.support.server import Pause, Server, answer, error, head
+from tests.support.server import Pause, Server, answer, error, head, refusing
 
 NAMES = ("python", "terminal", "settings", "model", "key", "endpoint", "access", "store")
 
@@ -67,9 +67,9 @@ def test_a_key_in_the_other_variable() -> None:
 
 
 def test_no_key_and_no_server() -> None:
-    with Server(answer("")) as server:
-        url = server.url
-    found = doctor(1, "-m", "openai/gpt", OPENAI_BASE_URL=url)
+    with refusing() as port:
+        url = f"http://127.0.0.1:{port}/v1"
+        found = doctor(1, "-m", "openai/gpt", OPENAI_BASE_URL=url)
     assert found["key"][0] == found["endpoint"][0] == "FAIL"
     assert "jpq keys set openai" in found["key"][1]
     assert url in found["endpoint"][1] and "refused" in found["endpoint"][1]
@@ -89,8 +89,11 @@ def test_a_proxy_is_what_is_connected_to() -> None:
         found = doctor(1, "-m", "openai/gpt", **environ)
     assert found["endpoint"][0] == "ok" and found["access"][0] == "FAIL"
     assert f"through the proxy 127.0.0.1:{proxy.port}" in found["endpoint"][1]
-    found = doctor(1, "-m", "openai/gpt", **environ)
-    assert "the proxy 127.0.0.1" in found["endpoint"][1]
+    with refusing() as port:
+        environ["HTTPS_PROXY"] = f"http://127.0.0.1:{port}"
+        found = doctor(1, "-m", "openai/gpt", **environ)
+    assert found["endpoint"][0] == "FAIL"
+    assert f"the proxy 127.0.0.1:{port}" in found["endpoint"][1]
 
 
 def test_a_model_that_cannot_be() -> None:

@@ -23,6 +23,7 @@ from tests.support.server import (
     delta,
     error,
     head,
+    refusing,
     reply,
     sse,
 )
@@ -80,8 +81,8 @@ ENDINGS = {
         74,
         "incomplete",
         "Hello there",
-        "nothing for 0.3 seconds",
-        ("--set", "request.idle_timeout_s=0.3"),
+        "nothing for 2 seconds",
+        ("--set", "request.idle_timeout_s=2"),
     ),
     "refused": Ending(refusal, 76, "refused", "I will not.", "refused"),
     "filtered": Ending(
@@ -103,7 +104,7 @@ ENDINGS = {
         lambda: error("401 Unauthorized", _BAD_KEY), 77, "error", "", "did not accept the API key"
     ),
     "timeout": Ending(
-        lambda: begun(SILENCE), 124, "incomplete", "Hello there", "--timeout", ("--timeout", "0.8")
+        lambda: begun(SILENCE), 124, "incomplete", "Hello there", "--timeout", ("--timeout", "3")
     ),
 }
 
@@ -182,15 +183,15 @@ REPLIES = {
 def test_what_a_server_may_answer(name: str) -> None:
     steps, code, word = REPLIES[name]
     with serving(steps()) as server:
-        ran = jpq(*model_at(server), "--set", "request.idle_timeout_s=0.3", "--json", "hi")
+        ran = jpq(*model_at(server), "--set", "request.idle_timeout_s=2", "--json", "hi")
     ran.failed_with(code, word)
     assert ran.result["exit_code"] == code
 
 
 def test_nothing_listens() -> None:
-    with Server(answer("")) as server:
-        options = model_at(server)
-    ran = jpq(*options, "--json", "hi")
+    with refusing() as port:
+        at = programs.base_url(f"http://127.0.0.1:{port}/v1")
+        ran = jpq("-m", "custom/test", "--retries", "0", *at, "--json", "hi")
     ran.failed_with(69, "127.0.0.1")
     assert ran.result["status"] == "error"
 
