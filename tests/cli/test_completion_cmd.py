@@ -172,7 +172,7 @@ def offered(argv: List[str], environ: Any, folder: Any, lines: Any) -> Dict[str,
         cwd=str(folder),
         capture_output=True,
         text=True,
-        timeout=WAIT_S,
+        timeout=3 * WAIT_S,  # it runs jpq for each line
     )
     assert (done.returncode, done.stderr) == (0, ""), done
     found: Dict[str, List[str]] = {}

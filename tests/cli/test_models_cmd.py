@@ -183,7 +183,7 @@ def test_an_interrupted_download_leaves_no_model_and_no_pip(own_home: str, by: i
                 os.killpg(process.pid, by)  # a terminal's Ctrl+C is for the whole group
             else:
                 os.kill(process.pid, by)
-            assert process.wait(timeout=10) in (130, -by)
+            assert process.wait(timeout=30) in (130, -by)
         _group_ends(process.pid)
     os.close(terminal)
     models = os.path.join(find_paths(os.environ).data, "models")

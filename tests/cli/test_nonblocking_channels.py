@@ -12,7 +12,7 @@ from tests.support.programs import JPQ, ROOT, WAIT_S, environment, jpq, script
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes elsewhere cannot be made so")
 
-LONG = "word " * 60_000  # several times what a pipe holds
+LONG = (250 * "word" + " ") * 300  # several times what a pipe holds
 
 
 def start(arguments: List[str], **channels: Any) -> subprocess.Popen:

@@ -219,7 +219,7 @@ def test_a_clipboard_without_end(tmp_path: Any) -> None:
 def test_of_a_clipboard_that_hangs_nothing_is_left(
     last: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attach_clipboard, "WAIT_S", 1.0)
+    monkeypatch.setattr(attach_clipboard, "WAIT_S", 2.0)
     script = f"echo $$ > {tmp_path}/pid\n/bin/sleep 1000 &\n{last}"
     environ = fake(tmp_path, "xclip", script, DISPLAY=":0")
     with pytest.raises(BadInputError, match="did not answer"):

@@ -287,7 +287,7 @@ def test_a_complete_turn_is_not_retried(model: List[str]) -> None:
 def test_a_conversation_in_use() -> None:
     begun, over = threading.Event(), threading.Event()
     events = [chunk(event) for event in sse(delta("Hello"))]
-    with Server([head(), *events, Tell(begun), Pause(over)], answer("Later")) as server:
+    with Server([head(), *events, Tell(begun), Pause(over, 60)], answer("Later")) as server:
         first = subprocess.Popen(
             [*JPQ, *model_at(server), "hi"],
             env=environment(),

@@ -113,13 +113,15 @@ def test_each_channel_may_be_closed(model: List[str]) -> None:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("command", ["$M hi", "$M --json hi", "--version", "--help", "config show"])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_under_stdout(model: List[str], command: str, unbuffered: str) -> None:
+def test_a_full_disk_under_stdout(tmp_path: Any, command: str, unbuffered: str) -> None:
+    # A single piece: the first one that cannot be written ends the turn.
+    model = ["-m", "scripted/" + script(tmp_path, 'text = "Hello."')]
     command = command.replace("$M", '"$1" "$2"')
     environ = environment(PYTHONUNBUFFERED=unbuffered)
     ran = shell(f"jpq {command} > /dev/full", *model, environ=environ)
     ran.failed_with(74, "No space left on device", "stdout")
     for folder in conversations():
-        assert entries(folder)[1]["message"] == "Hello there."
+        assert entries(folder)[1]["message"] == "Hello."
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
@@ -131,7 +133,8 @@ def test_a_full_disk_under_stderr_only(model: List[str]) -> None:
 def test_a_reader_that_has_enough() -> None:
     """The server notices that nobody listens any more: it can send no more."""
     flood = [head(), *[chunk(sse(delta("x" * 1000))[0])] * 20_000]
-    with Server(flood) as server:
+    never = threading.Event()
+    with Server([*flood, Pause(never, WAIT_S)]) as server:
         ran = shell(
             'jpq "$@" hi | head -c 5; echo " ${PIPESTATUS[0]}"', *model_at(server), "--no-stream"
         )

@@ -79,11 +79,29 @@ def test_what_comes_is_drawn_while_it_comes(tmp_path):
         child.process.stdin.write(b"# One\n\nand **tw")
         child.process.stdin.flush()
         child.wait_for(b"# One\n\nand")
-        assert b"**tw" not in child.output
         child.wait_for(b" **tw")  # nothing follows: it is text
         child.process.stdin.close()
         assert child.end() == 0
     assert bytes(child.output) == b"# One\n\nand **tw\n"
+
+
+def test_what_may_become_a_mark_is_held_back_and_then_shown_as_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+    read, write = os.pipe()
+    pieces = []
+
+    class Stdout(io.BytesIO):
+        def write(self, data):
+            pieces.append(bytes(data))
+            if b"**tw" in data:
+                os.close(write)  # not before
+            return len(data)
+
+    os.write(write, b"and **tw")
+    with open(read, "rb") as stdin:
+        env = Environment({"JPQ_HOME": str(tmp_path)}, os.sep, stdin, Stdout(), io.BytesIO())
+        assert run(build_parser("jpq render").parse_args(["--wrap", "off"]), env) == 0
+    assert [piece for piece in pieces if piece] == [b"and", b" **tw", b"\n"]
 
 
 def test_a_reader_that_leaves_ends_it_silently(tmp_path):
