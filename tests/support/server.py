@@ -144,6 +144,14 @@ def unanswering() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
+@contextlib.contextmanager
+def refusing() -> Iterator[int]:
+    """A port at which connections are refused, and that nobody else is given meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # and does not listen
+        yield held.getsockname()[1]
+
+
 class Server:
     """Serves one script a request, in order; the last one repeats. One may depend on its request.
 
