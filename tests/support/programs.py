@@ -13,7 +13,7 @@ from tests.support.events import checked
 from tests.support.server import Server
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-WAIT_S = 30.0
+WAIT_S = 60.0
 JPQ = (sys.executable, "-W", "error", "-m", "jpq")
 
 Channel = Union[int, Any]  # what subprocess takes: a descriptor, a file, PIPE, DEVNULL
