@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import struct
 import termios
+import time
 from typing import Any, Iterator
 
 import pytest
@@ -29,6 +32,13 @@ class Pty:
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
 
+    def type_ahead(self, lines: str) -> None:
+        """Type whole lines, and wait until they can be read: the driver takes its time."""
+        self.type(lines)
+        waiting = struct.pack("i", 0)
+        while struct.unpack("i", fcntl.ioctl(self.side, termios.FIONREAD, waiting))[0] < len(lines):
+            time.sleep(0.005)
+
     def shows(self, text: str) -> bool:
         """Whether just ``text`` comes out of it."""
         seen = ""
@@ -50,7 +60,7 @@ def pty() -> Iterator[Pty]:
 
 def test_lines_that_were_typed_ahead_stay_apart(pty: Pty) -> None:
     editor = pty.editor()
-    pty.type("one\ntwo\n")
+    pty.type_ahead("one\ntwo\n")
     assert [editor.read("You: "), editor.read("You: ")] == ["one", "two"]
     assert pty.shows(2 * "\x1b[?2004hYou: \x1b[?2004l")
     editor.close()
@@ -58,7 +68,7 @@ def test_lines_that_were_typed_ahead_stay_apart(pty: Pty) -> None:
 
 def test_a_marked_paste_is_one_line_also_when_typed_ahead(pty: Pty) -> None:
     editor = pty.editor()
-    pty.type("look: \x1b[200~a\n\nb\x1b[201~ end\nnext\n")
+    pty.type_ahead("look: \x1b[200~a\n\nb\x1b[201~ end\nnext\n")
     assert editor.read("> ") == "look: a\n\nb end"
     assert editor.read("> ") == "next"
     assert pty.shows(2 * "\x1b[?2004h> \x1b[?2004l")
