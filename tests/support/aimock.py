@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from typing import Any, Dict, List, Mapping, Sequence
 
-from tests.support.mock_server import MockServer, free_port, kept_folder, run_installer
+from tests.support.mock_server import MockServer, kept_folder, run_installer
 
 PACKAGE = "@copilotkit/aimock"
 VERSION = "1.43.0"
@@ -59,10 +59,9 @@ class Aimock(MockServer):
         fixtures = os.path.join(folder, "fixtures.json")
         with open(fixtures, "w", encoding="utf-8") as file:
             json.dump({"fixtures": [_fixture("nobody", {}, {"content": "Nothing."})]}, file)
-        port = free_port()
-        options = ["--port", str(port), "--fixtures", fixtures, "--log-level", "warn", "--strict"]
+        serve = [*command, "--fixtures", fixtures, "--log-level", "warn", "--strict"]
         log = os.path.join(folder, "log")
-        super().__init__([*command, *options], port, log, "/__aimock/health")
+        super().__init__(lambda port: [*serve, "--port", str(port)], log, "/__aimock/health")
 
     def script(self, model: str, match: Mapping[str, Any], response: Mapping[str, Any]) -> None:
         """What a request for ``model`` gets where ``match`` holds for it, too."""

@@ -18,7 +18,6 @@ from tests.support.mock_server import (
     WAIT_S,
     MockServer,
     NoMock,
-    free_port,
     kept_folder,
     run_installer,
 )
@@ -87,14 +86,12 @@ class Llmock(MockServer):
 
     def __init__(self, command: Sequence[str], log: str) -> None:
         self._command = list(command)
-        port = free_port()
         options = [
-            *("--port", str(port)),
             *("--context-window", str(CONTEXT_TOKENS)),
             *("--stream-chunk-delay-ms", str(CHUNK_DELAY_MS)),
         ]
         serve = [*self._command, "serve", "--log-level", "warning", *options]
-        super().__init__(serve, port, log, "/health")
+        super().__init__(lambda port: [*serve, "--port", str(port)], log, "/health")
 
     def script(self, model: str, *behaviours: Dict[str, Any]) -> None:
         """What requests for ``model`` meet, each once unless it has ``times``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -11,7 +12,8 @@ import subprocess
 import tempfile
 from typing import Any, Callable, Mapping, Sequence
 
-WAIT_S = 20.0
+WAIT_S = 60.0
+STARTS = 3  # a port that was free may be somebody else's by the time it is listened on
 
 
 class NoMock(Exception):
@@ -51,7 +53,7 @@ def run_installer(command: Sequence[str], environ: Mapping[str, str]) -> None:
         raise NoMock(f"{' '.join(command)} failed: {' '.join(said)}")
 
 
-def free_port() -> int:
+def _free_port() -> int:
     """A port of this machine that nobody listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -60,22 +62,27 @@ def free_port() -> int:
 
 
 class MockServer:
-    """A running server at ``port``. What it says goes to the file ``log``.
+    """A running server. What it says goes to the file ``log``.
 
-    It listens once ``health``, a path, is answered.
+    ``command`` makes it listen on a port, and it does once ``health``, a path, is answered.
     """
 
-    def __init__(self, command: Sequence[str], port: int, log: str, health: str) -> None:
-        self._port = port
-        with open(log, "wb") as file:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file
-            )
-        try:
-            self._wait_until_it_listens(health, log)
-        except BaseException:
+    def __init__(self, command: Callable[[int], Sequence[str]], log: str, health: str) -> None:
+        for _ in range(STARTS):
+            self._port = _free_port()
+            with open(log, "wb") as file:
+                self._process = subprocess.Popen(
+                    command(self._port), stdin=subprocess.DEVNULL, stdout=file, stderr=file
+                )
+            try:
+                if self._listens(health):
+                    return
+            except BaseException:
+                self.close()
+                raise
             self.close()
-            raise
+        with open(log, encoding="utf-8", errors="replace") as said:
+            raise AssertionError(f"the server did not start:\n{said.read()}")
 
     @property
     def url(self) -> str:
@@ -99,17 +106,13 @@ class MockServer:
         self._process.kill()
         self._process.wait()
 
-    def _wait_until_it_listens(self, health: str, log: str) -> None:
+    def _listens(self, health: str) -> bool:
+        """Wait until it is heard; False when it ended or took too long."""
         for _ in range(int(WAIT_S / 0.05)):
-            try:
+            with contextlib.suppress(OSError):
                 self.call("GET", health)
-                return
-            except OSError:
-                pass
-            try:
+                return self._process.poll() is None  # else it was somebody else
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.05)
-            except subprocess.TimeoutExpired:
-                continue
-            break
-        with open(log, encoding="utf-8", errors="replace") as file:
-            raise AssertionError(f"the server did not start:\n{file.read()}")
+                return False
+        return False

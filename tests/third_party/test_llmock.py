@@ -54,7 +54,9 @@ api_key_env = "MOCK_KEY"
 backoff_base_s = 0.1
 """
 # A stall lasts much longer; a busy machine may be silent for a moment.
-IMPATIENT = ("--set", "request.idle_timeout_s=0.8")
+IMPATIENT = {"stall": ("--set", "request.idle_timeout_s=3")}
+# So long that no moment of a busy machine makes the first wait look like the last.
+UNHURRIED = ("--set", "request.backoff_base_s=0.5")
 
 
 class Client:
@@ -141,7 +143,7 @@ def test_a_failure_that_passes(llmock: Llmock, api: str, status: int, told: str)
 @in_one_api
 def test_a_server_that_names_no_wait_is_asked_less_and_less_often(llmock: Llmock, api: str) -> None:
     client = Client(llmock, api, "backoff")
-    ran = client.ask(fails(500, times=3), says(ANSWER))
+    ran = client.ask(fails(500, times=3), says(ANSWER), options=UNHURRIED)
     assert (ran.code, ran.text, len(ran.told)) == (0, f"{ANSWER}\n", 3)
     client.is_judged()
 
@@ -153,7 +155,7 @@ def test_a_stream_that_breaks_before_anything_is_shown_is_asked_for_again(
 ) -> None:
     client = Client(llmock, api, kind)
     fault = breaks(kind, client.dialect.shown_after - 2)
-    ran = client.ask(says(ANSWER, times=2), fault, options=IMPATIENT)
+    ran = client.ask(says(ANSWER, times=2), fault, options=IMPATIENT.get(kind, ()))
     assert (ran.code, ran.text) == (0, f"{ANSWER}\n")
     assert len(ran.told) == 1 and ". Attempt 2 of 4" in ran.told[0]
     first, second = client.requests()
@@ -176,7 +178,7 @@ def test_a_stream_that_breaks_later_is_gone_on_with(
 ) -> None:
     client = Client(llmock, api, f"{kind}-shown")
     fault = breaks(kind, client.dialect.shown_after)
-    ran = client.ask(says(ANSWER), says(REST), fault, options=IMPATIENT)
+    ran = client.ask(says(ANSWER), says(REST), fault, options=IMPATIENT.get(kind, ()))
     assert (ran.code, ran.text) == (0, f"{ANSWER}\n")
     assert len(ran.told) == 1 and ". Attempt 2 of 4" in ran.told[0]
     first, second = client.requests()
