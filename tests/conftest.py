@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from tests.support.ptys import nothing_ignored
 
-WAIT_S = 5.0  # how long a thread or process that is on its way out may take
+WAIT_S = 20.0  # how long a thread or process that is on its way out may take
 RUN_MARK = f"JPQ_TEST_RUN={os.getpid()}"
 
 # Variables of the person running the tests that would change what jpq does.

@@ -13,7 +13,7 @@ import pytest
 
 from jpq.provider.local_watch import IDLE, LOST, STOPPED, Watch
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 class Watched:

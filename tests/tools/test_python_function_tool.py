@@ -18,7 +18,7 @@ from jpq.tools.definition import Invocation, Question, ToolOutput, ToolSpec
 from jpq.tools.python_function import PythonTool, ToolContext, load_function, result_text
 from jpq.tools.python_schema import describe_function, read_docstring
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 def schema(function: Callable[..., Any]) -> Mapping[str, Any]:
