@@ -245,14 +245,14 @@ class Server:
         if self._tls is None:
             return connection
         try:
-            secured = self._tls.wrap_socket(
-                connection, server_side=True, do_handshake_on_connect=False
-            )
+            with self._lock:  # whoever ends the server finds the one or the other, but not neither
+                secured = self._tls.wrap_socket(
+                    connection, server_side=True, do_handshake_on_connect=False
+                )
+                self._connections[self._connections.index(connection)] = secured
         except OSError:
             connection.close()
             raise
-        with self._lock:
-            self._connections[self._connections.index(connection)] = secured
         try:
             secured.do_handshake()
         except OSError:
