@@ -36,8 +36,10 @@ def kept_folder(environ: Mapping[str, str], name: str, install: Callable[[str], 
     aside = tempfile.mkdtemp(prefix=f"{name}-", dir=cache)
     try:
         install(aside)
-        if not os.path.isdir(folder):
-            os.rename(aside, folder)
+        os.rename(aside, folder)
+    except OSError:
+        if not os.path.isdir(folder):  # else the other run was quicker
+            raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return folder
