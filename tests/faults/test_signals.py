@@ -16,7 +16,7 @@ import pytest
 from jpq.cli.conversation_text import as_json, as_text
 from jpq.store.library import Library
 from jpq.store.reading import SavedConversation
-from tests.support.ptys import Child, environment, jpq
+from tests.support.ptys import WAIT_S, Child, environment, jpq
 from tests.support.server import (
     DONE,
     FINISH,
@@ -356,12 +356,13 @@ def test_stopped_time_does_not_count(place: Place) -> None:
     """Ctrl+Z for longer than the time-out, then fg: the answer goes on."""
     script = [*events(delta("Half")), Pause(place.end), *rest(" more.")]
     with Server(script) as server, shell(place) as child:
-        quick = ("--set", "request.idle_timeout_s=1.2", "--retries", "0", "go")
+        quick = ("--set", "request.idle_timeout_s=3", "--retries", "0", "go")
         child.type(line(query(server.url, *quick)))
         child.wait_for(b"Half")
         child.type(b"\x1a")
         child.wait_for(b"Stopped")
-        time.sleep(2.5)  # what is tested is time that passes
+        time.sleep(4.5)  # what is tested is time that passes
+        del child.output[:]
         child.type(b"fg; echo co''de=$?\n")
         child.wait_for(b"go\r\n")  # the shell names the job
         time.sleep(0.3)  # the time-out would be noticed by now
@@ -421,7 +422,7 @@ def sleeps(pid: int) -> bool:
 
 def wait_until(is_so: Callable[[], bool]) -> None:
     """Another process has come so far; nothing tells us but looking."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + WAIT_S
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.005)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any, List, Optional
 
@@ -61,7 +62,8 @@ def test_where_it_rests_in_time_a_question_is_shown_once() -> None:
     view.may_end.set()
     person = Person(("Go on? ", b"y"))
     with person, Renderer(view, print) as renderer:
-        prompter = Prompter(renderer.lease, sanitize, {"TERM": "xterm"}, person.open_terminal)
+        patient = functools.partial(renderer.lease, WAIT_S)
+        prompter = Prompter(patient, sanitize, {"TERM": "xterm"}, person.open_terminal)
         with prompter.dialogue(person.act) as dialogue:
             assert dialogue.choose("Go on?", "yn", "n") == "y"
         person.act()

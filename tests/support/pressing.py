@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -44,12 +45,12 @@ WAIT_S = 15.0
 # Several turns of one phase stand still while the others are played.
 PATIENCE_S = 100.0
 
-# A tool that tells each run in a file, says something, and goes on once another file is there.
+# A tool that says something, tells each run in a file, and goes on once another file is there.
 SLOW = """
 [tools.slow]
 description = "Takes its time"
 command = [
-    "sh", "-c", 'echo "$1" >> runs; echo begun; while [ ! -e go ]; do sleep 0.02; done; echo over',
+    "sh", "-c", 'echo begun; echo "$1" >> runs; while [ ! -e go ]; do sleep 0.02; done; echo over',
     "_", "{n}",
 ]
 parameters.n = { type = "integer", required = true }
@@ -208,7 +209,7 @@ class Stage:
         return library.read(ids[0]) if ids else None
 
     def files(self) -> Dict[str, bytes]:
-        """Every file of every conversation."""
+        """Every file of every conversation; one that goes while it is looked at is none."""
         found = {}
         top = os.path.join(self.folder, "home", "data", "conversations")
         for parent, folders, names in os.walk(top):
@@ -216,7 +217,7 @@ class Stage:
             folders[:] = [folder for folder in folders if folder != ".last"]
             for name in names:
                 path = os.path.join(parent, name)
-                with open(path, "rb") as file:
+                with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
                     found[os.path.relpath(path, top)] = file.read()
         return found
 

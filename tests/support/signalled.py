@@ -5,7 +5,7 @@ As a program: ``python -m tests.support.signalled POINT SIGNUM ARGUMENTS...``. `
 first return from it, or a number that counts all calls and returns. The number of all of them
 is added to the file that JPQ_TEST_POINTS names. ``SIGNUM`` 0 holds the main thread there, as a
 slow disk would, and says so on the terminal, until a signal comes from elsewhere; -1 holds it
-without a word.
+without a word there: a file beside that one says it, with ``.held`` at the end of its name.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ def _hold(says: bool) -> None:
     if says:
         with open("/dev/tty", "wb", buffering=0) as terminal:
             terminal.write(HELD + b"\r\n")
+    else:
+        with open(os.environ["JPQ_TEST_POINTS"] + ".held", "wb"):
+            pass
     os.read(woken, 1)
     signal.set_wakeup_fd(-1)
 
