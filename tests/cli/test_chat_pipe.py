@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -123,6 +124,28 @@ def test_a_reader_that_goes_away_ends_the_chat() -> None:
             assert process.wait(WAIT_S) == 141
             assert process.stderr.read() == b""
     assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM], ids=lambda each: each.name)
+def test_a_signal_between_the_last_look_for_one_and_the_next_line_counts(
+    signum: signal.Signals, tmp_path: Any
+) -> None:
+    read, write = os.pipe()  # which stays open
+    os.write(write, b"first\n")
+    point = ["-m", "tests.support.signalled", "return:_shown", str(int(signum))]
+    with Server(answer("One.")) as server:
+        ran = subprocess.run(
+            [sys.executable, *point, "chat", *model_at(server)],
+            env=environment(JPQ_TEST_POINTS=str(tmp_path / "points")),
+            stdin=read,
+            capture_output=True,
+            timeout=WAIT_S,
+        )
+    os.close(read)
+    os.close(write)
+    assert (ran.returncode, ran.stdout) == (-signum, b"One.\n")
+    (folder,) = conversations()
+    assert entries(folder)[-1]["status"] == "complete"
 
 
 @pytest.mark.parametrize("answering", [False, True], ids=["reading", "answering"])

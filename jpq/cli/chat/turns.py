@@ -8,6 +8,7 @@ from typing import Any, List, Optional
 from jpq.cli.chat.signals import PromptSignals
 from jpq.cli.chat.state import Chat
 from jpq.cli.chat.wording import as_in_chat
+from jpq.cli.early_end import with_late_signal
 from jpq.cli.failure import as_error, tell_traceback
 from jpq.cli.log import LoggedRenderer
 from jpq.conversation.event import Draft
@@ -54,18 +55,19 @@ class Turns:
                 outcome = run_turn(
                     self._setup(), requests, self._inbox, self.renderer, self._router
                 )
-            return self._logged(self._without_late_press(outcome))
+            return self._logged(self._with_late_signal(outcome))
         except Exception as error:
             chat.log.failure(error)
             ending = of_error(as_error(error))
             self._tell(error)
-            return _nothing(ending)
+            return self._with_late_signal(_nothing(ending))
         finally:
             self._router.escalation.reset()
 
-    def _without_late_press(self, outcome: TurnOutcome) -> TurnOutcome:
-        """A first press that came when all was saved leads back to the prompt, too."""
-        router = self._router
+    def _with_late_signal(self, outcome: TurnOutcome) -> TurnOutcome:
+        """A signal that came when all was shown counts, too; but a first press that came when all
+        was saved leads back to the prompt."""
+        router, outcome = self._router, with_late_signal(outcome, self._inbox)
         late = outcome.signum is not None and is_key(outcome.signum)
         if late and router.prompt_follows and not router.escalation.is_ending:
             return outcome._replace(signum=None)
