@@ -10,7 +10,7 @@ import collections
 import os
 import queue
 import threading
-from typing import Callable, Deque, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Deque, List, Mapping, Optional, Sequence, Tuple, Union
 
 from jpq.mcp.failure import McpClosed, McpError
 from jpq.mcp.headers import Mark
@@ -85,8 +85,9 @@ class StdioTransport(Transport):
         """See the process, whose output has ended, to its end, and start another one."""
         with self._lock:
             process, self._process = self._process, None
+            threads, outgoing = self._threads, self._outgoing
         if process is not None:
-            self._end(process)
+            self._end(process, threads, outgoing)
         self._outgoing = queue.SimpleQueue()
         self._threads, self._strays = [], 0
         self._tail.clear()
@@ -124,35 +125,48 @@ class StdioTransport(Transport):
         """Close its input, and end what does not end by itself."""
         with self._lock:
             process, self._process = self._process, None
+            threads, outgoing = self._threads, self._outgoing
             self._closing = True
         if process is not None:
-            self._end(process)
+            self._end(process, threads, outgoing)
 
-    def _end(self, process: ServerProcess) -> None:
-        self._outgoing.put(None)
-        writer = self._threads[-1]
+    def _end(
+        self,
+        process: ServerProcess,
+        threads: List[threading.Thread],
+        outgoing: queue.SimpleQueue[Optional[bytes]],
+    ) -> None:
+        """See ``process`` to its end; ``threads`` and ``outgoing`` are those that are its own,
+        as another process may be started meanwhile."""
+        outgoing.put(None)
+        writer = threads[-1]
         writer.join(self._grace.close_s)
         if not writer.is_alive():
             process.close_stdin()
         process.end()  # which also wakes a writer that was stuck
-        for thread in self._threads:
+        for thread in threads:
             thread.join(_JOIN_S)
         process.close_stdin()
-        if not any(thread.is_alive() for thread in self._threads):
+        if not any(thread.is_alive() for thread in threads):
             process.close_outputs()
 
     # The threads.
 
     def _begin_threads(self) -> None:
-        for body in (self._read, self._drain, self._write):
+        bodies: Sequence[Tuple[Callable[..., None], Tuple[Any, ...]]] = (
+            (self._read, (self._process,)),
+            (self._drain, (self._process,)),
+            (self._write, (self._process, self._outgoing)),
+        )
+        for body, args in bodies:
             name = f"jpq-mcp-{body.__name__.strip('_')}"
-            thread = threading.Thread(target=body, args=(self._process,), name=name, daemon=True)
+            thread = threading.Thread(target=body, args=args, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
 
-    def _write(self, process: ServerProcess) -> None:
+    def _write(self, process: ServerProcess, outgoing: queue.SimpleQueue[Optional[bytes]]) -> None:
         while True:
-            data = self._outgoing.get()
+            data = outgoing.get()
             if data is None:
                 return
             try:

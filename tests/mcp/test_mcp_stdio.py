@@ -230,7 +230,8 @@ def test_what_a_server_logs_is_logged() -> None:
         log.wait_for("info: hello")
 
 
-def test_a_server_that_dies_says_its_last_words() -> None:
+def test_a_server_that_dies_says_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_LAST_WORDS_S", WAIT_S)
     with client("legacy") as server:
         with pytest.raises(McpClosed, match="ended with status 7.*about to die"):
             server.call_tool("die")
@@ -239,7 +240,10 @@ def test_a_server_that_dies_says_its_last_words() -> None:
             server.call_tool("echo")
 
 
-def test_a_server_that_ends_at_once_is_told_with_its_reason() -> None:
+def test_a_server_that_ends_at_once_is_told_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stdio, "_LAST_WORDS_S", WAIT_S)
     with pytest.raises(McpClosed, match="status 3.*cannot find my files"), client("exit_at_once"):
         pass
 
@@ -314,6 +318,22 @@ def test_a_server_that_does_not_read_blocks_nobody() -> None:
     with pytest.raises(McpTimedOut):
         link.wait(pending, 0.1)
     deaf.close()
+
+
+def test_a_server_may_be_closed_while_it_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = transport("silent")
+    link = Link(started, Host(), lambda method, params: None, lambda line: None)
+    started.start(link)
+    end = stdio.StdioTransport._end
+
+    def beaten(transport: Any, *process: Any) -> None:
+        monkeypatch.setattr(stdio.StdioTransport, "_end", end)
+        with pytest.raises(McpClosed, match="was closed"):
+            transport.start_again(link)
+        end(transport, *process)
+
+    monkeypatch.setattr(stdio.StdioTransport, "_end", beaten)
+    started.close()  # and no thread of it is left, which is looked for after each test
 
 
 def test_servers_see_no_keys_unless_they_are_passed() -> None:
