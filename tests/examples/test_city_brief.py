@@ -52,12 +52,20 @@ class Example:
             lines = [line.split() for line in file]
         return [(float(when), what, path) for when, what, path, *_ in lines]
 
+    def has_answered(self, count: int) -> List[Tuple[float, str, str]]:
+        """What happened, once the API has noted so many answers, which it does when a client
+        has them."""
+        _until(lambda: [what for _, what, _ in self.happened()].count("answered") >= count)
+        return self.happened()
+
 
 @pytest.fixture
-def example(tmp_path: Any) -> Iterator[Example]:
+def example(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Example]:
+    """The parameter is how long each answer takes, in seconds."""
+    slow_s = getattr(request, "param", SLOW_S)
     log = str(tmp_path / "api.log")
     command = [sys.executable, os.path.join(EXAMPLE, "api.py"), "--port", "0"]
-    command += ["--slow", str(SLOW_S), "--log", log]
+    command += ["--slow", str(slow_s), "--log", log]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as api:
         assert api.stdout is not None
         address = api.stdout.readline().decode().strip()
@@ -76,6 +84,7 @@ def results(ran: Ran) -> Dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("example", [3.0], indirect=True)
 def test_both_tools_run_at_once_and_give_what_the_paths_lead_to(example: Example) -> None:
     ran = example.ask("--format", "jsonl", "Brief me about Paris.")
     assert ran.code == 0
@@ -87,10 +96,9 @@ def test_both_tools_run_at_once_and_give_what_the_paths_lead_to(example: Example
         ),
     }
     assert ran.result["text"].startswith("Paris: 21 degrees")
-    happened = example.happened()
     # The turn takes the longer of the two, since the second begins before the first ends.
-    assert [what for _, what, _ in happened] == ["asked", "asked", "answered", "answered"]
-    assert happened[-1][0] - happened[0][0] < 2 * SLOW_S
+    happened = [what for _, what, _ in example.has_answered(2)]
+    assert happened == ["asked", "asked", "answered", "answered"]
 
 
 def test_a_list_of_one_is_the_same_answer(example: Example) -> None:
@@ -102,10 +110,11 @@ def test_throttled_it_waits_as_told_and_says_so_in_the_log_only(example: Example
     ran = example.ask("Brief me about Oslo.")
     assert (ran.code, ran.text) == (0, "Oslo: 9 degrees and cloudy. You may walk on the opera's "
                                     "roof.\n")  # fmt: skip
-    weather = [(when, what) for when, what, path in example.happened() if path == "/weather"]
+    happened = example.has_answered(4)  # three of them are about the weather
+    weather = [(when, what) for when, what, path in happened if path == "/weather"]
     assert [what for _, what in weather] == ["asked", "answered"] * 3
-    waits = [weather[i + 1][0] - weather[i][0] for i in (1, 3)]
-    assert all(0.5 <= wait < 5 for wait in waits)
+    waits = [weather[i + 2][0] - weather[i][0] - SLOW_S for i in (0, 2)]
+    assert all(0.499 <= wait < 15 for wait in waits), waits
     with open(example.jpq_log, encoding="utf-8") as file:
         logged = re.findall(r"weather: throttled, waiting ([\d.]+) s \((.*)\)", file.read())
     assert logged == [("0.5", "attempt 1 of 3"), ("0.5", "attempt 2 of 3")]

@@ -24,7 +24,7 @@ from jpq.mcp.failure import (
 from jpq.mcp.host import Host
 from jpq.mcp.http import HttpTransport
 from jpq.mcp.protocol import Json
-from tests.mcp.http_server import McpServer
+from tests.mcp.http_server import McpServer, refusing
 from tests.mcp.test_mcp_stdio import Answering, Lines, text
 from tests.support.server import certificate
 
@@ -112,10 +112,13 @@ def test_a_cancelled_call_is_hung_up_on_at_once(modern: bool) -> None:
     with McpServer(modern) as server:
         with client(server) as mcp:
             cancel = CancelToken()
-            timer = threading.Timer(0.2, cancel.cancel)
-            timer.start()
+            canceller = threading.Thread(
+                target=lambda: server.slow_begun.wait(WAIT_S) and cancel.cancel()
+            )
+            canceller.start()
             with pytest.raises(McpCancelled):
                 mcp.call_tool("slow", {}, Call(cancel=cancel))
+            canceller.join()
             assert server.hung_up.wait(WAIT_S)
         told = server.messages("notifications/cancelled")
     assert len(told) == (0 if modern else 1)  # hanging up says it in the modern era
@@ -155,10 +158,10 @@ def test_an_answer_that_is_none_is_told() -> None:
 
 
 def test_a_server_that_is_not_there() -> None:
-    with McpServer() as server:
-        pass
-    with pytest.raises(McpUnreachable, match="connection was refused") as caught:
-        client(server).connect()
+    with refusing() as port:
+        nobody = Client(HttpTransport(f"http://127.0.0.1:{port}/mcp", where="test"))
+        with pytest.raises(McpUnreachable, match="connection was refused") as caught:
+            nobody.connect()
     assert "base_url" not in caught.value.hint
 
 

@@ -15,6 +15,7 @@ from jpq.config.load import Config
 from jpq.config.sources import Source, file_source
 from jpq.errors import ConfigError
 from jpq.interrupt.cancel import CancelToken
+from jpq.mcp import stdio
 from jpq.mcp.failure import McpClosed
 from jpq.mcp.servers import RunningServer, Servers
 from jpq.mcp.settings import ServerSettings, Surroundings, configured_servers
@@ -22,7 +23,7 @@ from jpq.tools.definition import COMPLETED, STOPPED, Invocation, Question, Quest
 from jpq.tools.mcp import McpTool, mcp_tools
 from jpq.tools.mcp_host import CallHost, Sampler
 from jpq.tools.mcp_servers import make_servers, wanted_servers
-from tests.mcp.http_server import McpServer
+from tests.mcp.http_server import McpServer, refusing
 from tests.mcp.stdio_server import PICTURE
 from tests.mcp.test_mcp_stdio import SERVER, Lines
 
@@ -81,11 +82,12 @@ def test_servers_start_side_by_side(tmp_path: Any) -> None:
         servers.close()
 
 
-def test_the_bad_ones_are_named_and_the_others_used() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as deaf, McpServer() as http:
+def test_the_bad_ones_are_named_and_the_others_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_LAST_WORDS_S", WAIT_S)
+    listens = socket.create_server(("127.0.0.1", 0))
+    with listens as deaf, refusing() as closed, McpServer() as http:
         nobody = f"http://127.0.0.1:{deaf.getsockname()[1]}/mcp"
-        with socket.create_server(("127.0.0.1", 0)) as closed:
-            refused = f"http://127.0.0.1:{closed.getsockname()[1]}/mcp"
+        refused = f"http://127.0.0.1:{closed}/mcp"
         servers = made(
             settings("good", "modern"),
             ServerSettings("web", url=http.url),
@@ -131,7 +133,10 @@ def test_a_server_may_be_closed_while_it_starts() -> None:
     assert all(server.error is not None for server in servers.all)
 
 
-def test_a_server_that_died_is_started_again_but_not_for_ever() -> None:
+def test_a_server_that_died_is_started_again_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stdio, "_LAST_WORDS_S", WAIT_S)
     servers = made(settings("x", "legacy"))
     try:
         servers.start()
