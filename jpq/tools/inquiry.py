@@ -26,6 +26,7 @@ KINDS = ("text", "yes_no", "choice")
 _PREFIX = "jpq-ask-"
 _MESSAGE_LIMIT = 65536
 _JOIN_S = 0.5
+_KNOCK_S = 2.0
 _TEXT_LIMIT = 4000
 _CHOICES_LIMIT = 50
 
@@ -63,9 +64,10 @@ class InquiryServer:
         """Take no more questions."""
         self._closed = True
         # A blocked accept ends with a connection, and that could block as well.
-        # It may come to that after the listener is closed, which has no address then.
         address = self._listener.address
-        threading.Thread(target=_knock, args=(address,), daemon=True).start()
+        knocks = threading.Thread(target=_knock, args=(address,), daemon=True)
+        knocks.start()
+        knocks.join(_KNOCK_S)  # where nobody listens any more, accept would be blocked for ever
         self._thread.join(_JOIN_S)
         self._listener.close()
         self._folder.remove()
