@@ -7,27 +7,17 @@ method, headers, and the message or None.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import http.server
 import json
-import socket
 import ssl
 import threading
-from typing import AbstractSet, Any, Dict, Iterator, List, NamedTuple, Optional, Set
+from typing import AbstractSet, Any, Dict, List, NamedTuple, Optional, Set
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.mcp.stdio_server import PICTURE_RESULT
 
 VERSIONS = {True: "2026-07-28", False: "2025-11-25"}
-
-
-@contextlib.contextmanager
-def refusing() -> Iterator[int]:
-    """A port that nobody listens at, and nobody else can take meanwhile."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield int(taken.getsockname()[1])
 
 
 class Asked(NamedTuple):

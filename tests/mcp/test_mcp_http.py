@@ -24,9 +24,9 @@ from jpq.mcp.failure import (
 from jpq.mcp.host import Host
 from jpq.mcp.http import HttpTransport
 from jpq.mcp.protocol import Json
-from tests.mcp.http_server import McpServer, refusing
+from tests.mcp.http_server import McpServer
 from tests.mcp.test_mcp_stdio import Answering, Lines, text
-from tests.support.server import certificate
+from tests.support.server import certificate, refusing
 
 WAIT_S = 10.0
 BOTH_ERAS = pytest.mark.parametrize("modern", [True, False], ids=["modern", "legacy"])

@@ -23,9 +23,10 @@ from jpq.tools.definition import COMPLETED, STOPPED, Invocation, Question, Quest
 from jpq.tools.mcp import McpTool, mcp_tools
 from jpq.tools.mcp_host import CallHost, Sampler
 from jpq.tools.mcp_servers import make_servers, wanted_servers
-from tests.mcp.http_server import McpServer, refusing
+from tests.mcp.http_server import McpServer
 from tests.mcp.stdio_server import PICTURE
 from tests.mcp.test_mcp_stdio import SERVER, Lines
+from tests.support.server import refusing
 
 WAIT_S = 10.0
 
