@@ -11,7 +11,7 @@ import os
 import queue
 import threading
 import time
-from typing import Any, Iterator, Tuple
+from typing import Any, Iterator, Optional, Tuple
 
 from jpq.cli.early_end import EarlyEnd
 from jpq.cli.environment import Environment
@@ -28,6 +28,7 @@ from jpq.session import open_provider
 from jpq.store.library import Library
 
 _ABORT_S = 0.5
+_LONGEST_WAIT_S = 0.1  # a signal that comes just before a wait begins does not end it
 _LONGEST = 60  # characters of a title
 _TOO_LONG = 300  # what has said so much is no title any more
 _QUESTION, _ANSWER = 2000, 1000  # characters that are sent of each
@@ -72,14 +73,21 @@ class TitleRequest:
 
     def end(self, wait_s: float) -> str:
         """The title, or "" where none comes within ``wait_s`` seconds. Nothing goes on then."""
-        try:
-            said = self._said.get(timeout=wait_s)
-        except queue.Empty:
+        said = self._next(time.monotonic() + wait_s)
+        if said is None:
             self._log.info("no title came within %.1f s", wait_s)
-            said = ""
         self._exchange.abort()
         self._reader.join(_ABORT_S)
-        return clean(said)
+        return clean(said or "")
+
+    def _next(self, until: float) -> Optional[str]:
+        while True:
+            left_s = max(0.0, until - time.monotonic())
+            try:
+                return self._said.get(timeout=min(left_s, _LONGEST_WAIT_S))
+            except queue.Empty:
+                if not left_s:
+                    return None
 
     @property
     def is_over(self) -> bool:
