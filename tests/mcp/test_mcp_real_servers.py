@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -61,14 +62,23 @@ def test_conformance(revision: str, node_folder: str) -> None:
     assert not failures(node_folder, revision, sys.executable)
 
 
+def port_for_another() -> int:
+    """A free port for a program that must be told one. It is below those that the system gives
+    whoever asks for any, or somebody else would have it before that program does."""
+    for port in range(10_000 + os.getpid() % 20_000, 32_768):
+        with contextlib.suppress(OSError):
+            socket.create_server(("127.0.0.1", port)).close()
+            return port
+    raise AssertionError("there is no free port")
+
+
 @pytest.fixture(params=["stdio", "http"])
 def everything(request: pytest.FixtureRequest, node_folder: str) -> Iterator[Transport]:
     argv = real_servers.node(node_folder, "server-everything")
     if request.param == "stdio":
         yield StdioTransport(argv)
         return
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = port_for_another()
     quiet = subprocess.DEVNULL
     environ = {**os.environ, "PORT": str(port)}
     with subprocess.Popen(
