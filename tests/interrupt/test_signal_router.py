@@ -16,7 +16,7 @@ from jpq.interrupt.escalation import END, MENU
 from jpq.interrupt.signals import Interrupt, Signalled, SignalRouter
 from tests.support.ptys import ROOT
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 GRACEFUL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -42,6 +42,7 @@ class McpServer:
         self.sessions: List[str] = []
         self.closing = threading.Event()
         self.slow_begun = threading.Event()
+        self.listing = threading.Event()  # the tools were asked for
         self.hung_up = threading.Event()
         self.answered = threading.Event()
         self.answer: Any = None
@@ -101,7 +102,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             if last is not None:
                 self._event({"jsonrpc": "2.0", "id": int(last), "result": _text("resumed")})
                 return
-            if "changes" in state.faults:
+            if "changes" in state.faults and state.listing.wait(10):
                 self._event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
             state.closing.wait(10)
 
@@ -162,6 +163,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._reply(status, b"Bad Request: No valid session ID provided")
             return
         if method == "tools/list":
+            state.listing.set()
             names = ("echo", "stream", "slow", "resumed", "asks", "broken", "picture", "endless")
             tools = [{"name": name, "inputSchema": _schema(name)} for name in names]
             self._json({"jsonrpc": "2.0", "id": id, "result": {"tools": tools}})

@@ -28,7 +28,7 @@ from tests.mcp.http_server import McpServer
 from tests.mcp.test_mcp_stdio import Answering, Lines, text
 from tests.support.server import certificate, refusing
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 BOTH_ERAS = pytest.mark.parametrize("modern", [True, False], ids=["modern", "legacy"])
 
 
@@ -185,14 +185,14 @@ def test_a_server_that_wants_a_login_names_the_command() -> None:
 
 
 def test_changed_tools_are_asked_for_again() -> None:
+    """The change is told just before the first list is here, or after it."""
     with McpServer(modern=False, faults={"changes"}) as server, client(server) as mcp:
-        deadline = time.monotonic() + WAIT_S
         mcp.tools()
-        while len(server.messages("tools/list")) < 2 and time.monotonic() < deadline:
-            server.faults.discard("changes")
+        deadline = time.monotonic() + WAIT_S
+        while len(server.messages("tools/list")) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
             mcp.tools()
-        # The change was told before the first list or after it: the list is never kept wrongly.
-        assert server.messages("tools/list")
 
 
 def test_a_server_that_never_answers_costs_its_time_and_no_more() -> None:

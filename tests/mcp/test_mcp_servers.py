@@ -28,7 +28,7 @@ from tests.mcp.stdio_server import PICTURE
 from tests.mcp.test_mcp_stdio import SERVER, Lines
 from tests.support.server import refusing
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 def config_of(text: str) -> Config:

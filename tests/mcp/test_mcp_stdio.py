@@ -24,7 +24,7 @@ from jpq.mcp.protocol import Json
 
 SERVER = os.path.join(os.path.dirname(__file__), "stdio_server.py")
 QUICK = Grace(close_s=0.3, term_s=0.3, kill_s=2.0)
-WAIT_S = 10.0
+WAIT_S = 30.0
 BOTH_ERAS = pytest.mark.parametrize("era_name", ["modern", "legacy"])
 
 
