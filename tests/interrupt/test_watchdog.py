@@ -6,6 +6,9 @@ import queue
 import signal
 from typing import List
 
+import pytest
+
+from jpq.interrupt import watchdog
 from jpq.interrupt.watchdog import Watchdog
 from jpq.terminal.modes import watched
 
@@ -24,9 +27,23 @@ def test_the_end_is_forced_with_the_code_of_the_signal_and_the_terminal_restored
     assert (told, restored) == ([], ["modes"])
 
 
-def test_after_a_second_it_counts_down() -> None:
+class Clock:
+    """Time that passes in sleep only."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        self._now += seconds
+
+
+def test_after_a_second_it_counts_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "time", Clock())
     left: queue.SimpleQueue[int] = queue.SimpleQueue()
     told: List[int] = []
-    Watchdog(1.2, told.append, left.put).start(signal.SIGINT)
+    Watchdog(3.25, told.append, left.put).start(signal.SIGINT)
     assert left.get(timeout=WAIT_S) == 130
-    assert told == [1]
+    assert told == [3, 2, 1]
