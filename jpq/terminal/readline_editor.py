@@ -12,6 +12,7 @@ import readline
 import signal
 import sys
 import termios
+import time
 from typing import Any, Iterator, List, Optional, Sequence
 
 from jpq.terminal.line_editor import Complete, own_descriptor, write_all
@@ -27,6 +28,7 @@ _IS_LIBEDIT = "libedit" in (readline.__doc__ or "")
 # Libedit knows no pasted text; lines that come sooner than anybody types are one.
 _BURST_S = 0.03
 _LONGEST_WAIT_S = 0.2
+_SENT_AGAIN_S = 2.0  # by then at the latest, see SignalRouter.surely
 
 
 class ReadlineEditor:
@@ -63,6 +65,12 @@ class ReadlineEditor:
                 with contextlib.suppress(OSError):
                     self.write("\r\x1b[K")
                 return None
+            except KeyboardInterrupt as error:
+                # input()'s own stands for what a handler raised and the collection of garbage
+                # dropped (seen in CPython 3.12 and 3.13). That signal is sent again.
+                if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+                    time.sleep(_SENT_AGAIN_S)
+                raise
             except SystemError as error:
                 # input() attends to a second signal while what the first one raised is set, and
                 # takes that for a fault of the second handler (seen in CPython 3.8).

@@ -160,6 +160,19 @@ def test_a_signal_ends_the_chat(signum: signal.Signals, answering: bool, desk: D
         assert said[-1]["type"] == "turn_end"
 
 
+def test_a_signal_at_the_prompt_counts_while_garbage_is_collected(desk: Desk) -> None:
+    """Then Python may drop what a handler raised and say KeyboardInterrupt instead."""
+    code = "import gc; gc.set_threshold(1); from jpq.cli.main import main; main()"
+    program = (sys.executable, "-c", code)
+    with Server(answer("Fine.")) as server, desk.chat(server, program=program) as child:
+        press(child, b"unfinished", b"unfinished")
+        for _ in range(3):
+            press(child, PRESS)
+        assert b"Fine." in say(child, "go")
+        child.signal(signal.SIGTERM)
+        assert child.exit() == -signal.SIGTERM
+
+
 def test_a_terminal_that_is_held_does_not_hold_up_the_end(desk: Desk) -> None:
     end = threading.Event()
     with Server([*events(delta("Half")), Pause(end)]) as server, desk.chat(server) as child:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 from typing import Any, Iterator, Optional
 
 import pytest
@@ -58,6 +59,20 @@ def test_presses_at_the_prompt_clear_it_and_never_end_anything(
         with signals.prompt():
             pass
         assert signals.take_early() is None
+
+
+def test_a_press_that_python_drops_comes_again(editor: Any) -> None:
+    class Freed:
+        def __del__(self) -> None:
+            press()
+
+    editor.waits = True
+    with contextlib.ExitStack() as opened:
+        router = opened.enter_context(SignalRouter())
+        signals = opened.enter_context(listening(router, editor))
+        with pytest.raises(Pressed), signals.prompt():
+            Freed()
+            threading.Event().wait(15)
 
 
 def test_what_clears_up_behind_a_press_is_not_interrupted(

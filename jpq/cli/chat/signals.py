@@ -31,6 +31,7 @@ class PromptSignals:
         self._editor = editor
         self._armed = False  # what clears up behind a press is not interrupted by another
         self._in_command = False
+        self._raised: Optional[Interrupt] = None  # the last press that raised Pressed
         self._early: Optional[Interrupt] = None  # came behind the prompt and before the turn
 
     @contextlib.contextmanager
@@ -63,8 +64,10 @@ class PromptSignals:
         if not is_key(interrupt.signum) or interrupt.press >= END:
             return False
         waits = self._editor is not None and self._editor.waits
-        if self._armed and (waits or self._in_command):
-            self._armed = False
+        # One that comes again was raised before and then dropped.
+        armed = self._armed or interrupt is self._raised
+        if armed and (waits or self._in_command):
+            self._armed, self._raised = False, interrupt
             self._router.escalation.reset()
             raise Pressed(self._editor.typed() if waits and self._editor else None)
         self._early = interrupt
