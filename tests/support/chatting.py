@@ -78,7 +78,8 @@ def answered(child: Child, keys: bytes, answer: bytes) -> bytes:
 
 
 def prompt_behind(child: Child, shown: bytes) -> bytes:
-    """Wait for the prompt behind what was ``shown``; what stands between."""
+    """Wait for what is ``shown`` and the prompt behind it; what stands between."""
+    child.wait_for(shown)
     del child.output[: child.output.index(shown) + len(shown)]
     child.wait_for(PROMPT)
     return bytes(child.output)
