@@ -24,7 +24,7 @@ from jpq.process.tree import ProcessTree, mark_of, marked
 from jpq.tools.capture import Capture, Captured, ProgressText
 from jpq.tools.definition import Progress
 
-_READ_BYTES = 65536
+_READ_BYTES = 65536  # as much as a pipe holds (pipe(7))
 # Nobody tells when a process that is not our child ends, so it must be looked for: soon, as
 # most end at once, and then less and less often.
 _LOOK_AGAIN_S = 0.001
@@ -197,11 +197,18 @@ class _Child:
 
     def _take_all(self, pipe: int, selector: Optional[selectors.BaseSelector] = None) -> None:
         while selector is None or self._bell not in _ready(selector):
-            data = os.read(pipe, _READ_BYTES)
-            if not data:
+            if not self._take(pipe):
                 return
+        # What was written before the bell rang, and that we had no time for, is in the pipe.
+        if pipe in _ready(selector):
+            self._take(pipe)
+
+    def _take(self, pipe: int) -> bool:
+        data = os.read(pipe, _READ_BYTES)
+        if data:
             self._capture.add(data)
             self._progress.add(data)
+        return bool(data)
 
     def _finish_reading(self, reader: threading.Thread) -> None:
         os.write(self._rope, b".")

@@ -72,6 +72,34 @@ def alive(pid: int) -> bool:
         return False
 
 
+class HeldBack(Capture):
+    """Takes nothing more until the reader has been told to end."""
+
+    def __init__(self, told: threading.Event) -> None:
+        super().__init__(65536, None)
+        self._told = told
+
+    def add(self, data: bytes) -> None:
+        assert self._told.wait(WAIT_S)
+        super().add(data)
+
+
+def test_what_a_reader_had_no_time_for_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = threading.Event()
+    write = os.write
+
+    def writes(descriptor: int, data: bytes) -> int:
+        written = write(descriptor, data)
+        if data == b".":
+            told.set()
+        return written
+
+    monkeypatch.setattr(os, "write", writes)
+    line = "echo first; sleep 0.2; echo second"
+    ended = run(line, capture=HeldBack(told), times=PATIENT._replace(drain_s=0.0))
+    assert ended.captured.text == "first\nsecond\n"
+
+
 def test_output_and_status_of_both_channels_in_their_order() -> None:
     ended = run("echo one; echo two >&2; echo three; exit 7")
     assert ended.captured.text == "one\ntwo\nthree\n"
