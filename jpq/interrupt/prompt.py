@@ -134,13 +134,16 @@ class Dialogue:
                     self._write("\n")  # the line is still the renderer's, with text on it
                 self._ask(question)
                 key = self._one_of(keys, otherwise)
+                if not erase:  # before the terminal shows by itself what is typed next
+                    self._end_question(key, erase)
         except PromptLeft:
             self._end_question("", erase)
             raise
         except OSError as error:
             raise _nobody(error) from error
         yield key
-        self._end_question(key, erase)
+        if erase:
+            self._end_question(key, erase)
 
     def _one_of(self, keys: Sequence[str], otherwise: str) -> str:
         while True:

@@ -11,6 +11,7 @@ import pytest
 from jpq.interrupt.prompt import Prompter
 from jpq.render.sanitize import sanitize
 from jpq.render.worker import Renderer
+from jpq.terminal.device import PosixDevice
 from tests.support.person import Person
 
 WAIT_S = 15.0
@@ -68,3 +69,21 @@ def test_where_it_rests_in_time_a_question_is_shown_once() -> None:
             assert dialogue.choose("Go on?", "yn", "n") == "y"
         person.act()
         assert person.seen.count("Go on?") == 1
+
+
+def test_what_is_typed_behind_an_answer_does_not_come_before_it() -> None:
+    class Device(PosixDevice):
+        def set_modes(self, modes: Any) -> None:
+            super().set_modes(modes)
+            person.type(b"\r")  # as soon as the terminal shows by itself what is typed
+
+    person = Person(("Go on? ", b"y"))
+    view = BusyView()
+    view.may_end.set()
+    with person, Renderer(view, print) as renderer:
+        lease = functools.partial(renderer.lease, WAIT_S)
+        terminal = functools.partial(person.open_terminal, Device)
+        with Prompter(lease, sanitize, {"TERM": "dumb"}, terminal).dialogue(person.act) as dialogue:
+            assert dialogue.choose("Go on?", "yn", "n") == "y"
+        person.act()
+        assert "Go on? y\r\n" in person.seen

@@ -57,11 +57,15 @@ class Person:
         """Whether everything in the script was done."""
         return not self._script
 
-    def open_terminal(self) -> Terminal:
+    def open_terminal(self, device: Callable[[int], PosixDevice] = PosixDevice) -> Terminal:
         """The person's terminal; OSError after ``hang_up``."""
         if self._side < 0:
             raise OSError("hung up")
-        return Terminal(PosixDevice(os.dup(self._side)))
+        return Terminal(device(os.dup(self._side)))
+
+    def type(self, keys: bytes) -> None:
+        """Press these keys."""
+        os.write(self._master, keys)
 
     def act(self) -> None:
         """Look at the screen, and do what is due."""
@@ -71,7 +75,7 @@ class Person:
             text, deed = self._script.pop(0)
             self._from = self.seen.index(text, self._from) + len(text)
             if isinstance(deed, bytes):
-                os.write(self._master, deed)
+                self.type(deed)
             else:
                 deed()
 
