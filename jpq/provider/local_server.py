@@ -139,6 +139,12 @@ def _load(arguments: argparse.Namespace, key: str) -> Any:
     if row.template:
         params.chat_template = _template(row.template)
     params.sampling.temp = row.temperature
+    # A small model goes round in circles: who says 24 tokens of the last 1,024 again is held
+    # from going on with them (DRY sampling), and whatever is quoted is hardly ever so long. Of 80
+    # answers to one question 1 went on until its limit.
+    params.sampling.dry_multiplier = 0.8
+    params.sampling.dry_allowed_length = 24
+    params.sampling.dry_penalty_last_n = 1024
     params.verbosity = QUIET
     server = xllamacpp.Server(params)
     if hasattr(signal, "alarm"):
