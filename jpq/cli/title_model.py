@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import threading
 import time
 from typing import Any, Iterator, Optional, Tuple
@@ -26,9 +25,9 @@ from jpq.provider.registry import parse_model
 from jpq.render.sanitize import sanitize
 from jpq.session import open_provider
 from jpq.store.library import Library
+from jpq.turn.inbox import Inbox
 
 _ABORT_S = 0.5
-_LONGEST_WAIT_S = 0.1  # a signal that comes just before a wait begins does not end it
 _LONGEST = 60  # characters of a title
 _TOO_LONG = 300  # what has said so much is no title any more
 _QUESTION, _ANSWER = 2000, 1000  # characters that are sent of each
@@ -53,7 +52,7 @@ class TitleRequest:
         self, provider: Provider, model: ModelRef, question: str, answer: str, log: RunLog
     ) -> None:
         self._log = log
-        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._said = Inbox()
         text = _ASK.format(question=question[:_QUESTION], answer=answer[:_ANSWER])
         thread = Thread("", (Message(USER, (ThreadText(text),)),))
         request = ProviderRequest(model=model.model, thread=thread)
@@ -67,32 +66,23 @@ class TitleRequest:
     def notify(self, interrupt: Interrupt) -> bool:
         """Do without a title, at once, where it is Ctrl+C; other signals end the process."""
         if is_key(interrupt.signum):
-            self._said.put("")
+            self._said.post("")
             return True
         return False
 
     def end(self, wait_s: float) -> str:
         """The title, or "" where none comes within ``wait_s`` seconds. Nothing goes on then."""
-        said = self._next(time.monotonic() + wait_s)
+        said: Optional[str] = self._said.take(self._said.clock() + wait_s)
         if said is None:
             self._log.info("no title came within %.1f s", wait_s)
         self._exchange.abort()
         self._reader.join(_ABORT_S)
         return clean(said or "")
 
-    def _next(self, until: float) -> Optional[str]:
-        while True:
-            left_s = max(0.0, until - time.monotonic())
-            try:
-                return self._said.get(timeout=min(left_s, _LONGEST_WAIT_S))
-            except queue.Empty:
-                if not left_s:
-                    return None
-
     @property
     def is_over(self) -> bool:
         """Whether ``end`` would not wait."""
-        return not self._said.empty()
+        return self._said.holds_something
 
     def _receive(self) -> None:
         """Reader thread: hand over what the model says, once; "" for half a title, and none."""
@@ -108,7 +98,7 @@ class TitleRequest:
         except Exception as error:
             said = ""
             self._log.failure(error)
-        self._said.put(said)
+        self._said.post(said)
 
 
 @contextlib.contextmanager

@@ -49,6 +49,11 @@ class Inbox:
                 if deadline is not None and self.clock() >= deadline:
                     return None
 
+    @property
+    def holds_something(self) -> bool:
+        """Whether ``take`` would not wait. Main thread only."""
+        return not self._queue.empty()
+
     def take_ready(self) -> Any:
         """An item that is already there, or None. Main thread only."""
         # The only consumer asks, so what is there stays there until it is taken.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from typing import Any, List, Optional, Set
 
 import pytest
@@ -26,6 +25,7 @@ from jpq.mcp.http import HttpTransport
 from jpq.mcp.protocol import Json
 from tests.mcp.http_server import McpServer
 from tests.mcp.test_mcp_stdio import Answering, Lines, text
+from tests.support.pressing import wait_until
 from tests.support.server import certificate, refusing
 
 WAIT_S = 30.0
@@ -187,12 +187,12 @@ def test_a_server_that_wants_a_login_names_the_command() -> None:
 def test_changed_tools_are_asked_for_again() -> None:
     """The change is told just before the first list is here, or after it."""
     with McpServer(modern=False, faults={"changes"}) as server, client(server) as mcp:
-        mcp.tools()
-        deadline = time.monotonic() + WAIT_S
-        while len(server.messages("tools/list")) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+
+        def asked_twice() -> bool:
             mcp.tools()
+            return len(server.messages("tools/list")) >= 2
+
+        wait_until(asked_twice)
 
 
 def test_a_server_that_never_answers_costs_its_time_and_no_more() -> None:

@@ -13,7 +13,6 @@ import resource
 import signal
 import sys
 import threading
-import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from jpq.cli.conversation_text import as_text
@@ -21,6 +20,7 @@ from jpq.conversation.event import AssistantMessage, ChatRequest, Draft, TurnEnd
 from jpq.store.library import Library
 from jpq.store.reading import INFLIGHT, SavedConversation
 from tests.support import validators_chat
+from tests.support.pressing import wait_until
 from tests.support.ptys import Child, environment, jpq, run
 from tests.support.server import (
     DONE,
@@ -284,13 +284,13 @@ class _Turn:
             child.wait_for(f"{_A_THIRD - 1}\u00e9".encode())
         elif self._moment in (FINISHED, COMMIT):
             child.wait_for(f"{WORDS - 1}\u00e9".encode())
-            self._wait_until(self._has_usage, "the usage")
+            wait_until(self._has_usage)
         if self._moment == TOOLS:
             released.set()
-            self._wait_until(lambda: self._exists("runs"), "the tool")
+            wait_until(lambda: self._exists("runs"))
         elif self._moment == COMMIT and self._fault.strike is not _fill_disk:
             released.set()
-            self._wait_until(lambda: self._exists("committing"), "the commit")
+            wait_until(lambda: self._exists("committing"))
 
     def _has_usage(self) -> bool:
         """Whether jpq has read what comes behind the finish reason; it shows the text before."""
@@ -367,9 +367,3 @@ class _Turn:
 
     def _exists(self, name: str) -> bool:
         return os.path.exists(os.path.join(self._folder, name))
-
-    def _wait_until(self, has_come: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + _WAIT_S
-        while not has_come():
-            assert time.monotonic() < deadline, f"{what} never came"
-            time.sleep(_POLL_S)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
+import struct
 import subprocess
 import sys
 import termios
@@ -49,6 +51,12 @@ def nothing_ignored() -> Iterator[None]:
     finally:
         for each in ignored:
             signal.signal(each, signal.SIG_IGN)
+
+
+def readable_bytes(fd: int) -> int:
+    """How many bytes there are to be read: what is typed is on its way for a moment."""
+    (count,) = struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))
+    return int(count)
 
 
 class Child:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import struct
 import termios
-import time
 from typing import Any, Iterator
 
 import pytest
@@ -15,6 +12,8 @@ import pytest
 from jpq.terminal.device import PosixDevice
 from jpq.terminal.line_editor import write_all
 from jpq.terminal.plain_editor import PlainEditor
+from tests.support.pressing import wait_until
+from tests.support.ptys import readable_bytes
 
 
 class Pty:
@@ -33,11 +32,9 @@ class Pty:
         os.write(self.master, text.encode())
 
     def type_ahead(self, lines: str) -> None:
-        """Type whole lines, and wait until they can be read: the driver takes its time."""
+        """Type whole lines, and wait until they can be read."""
         self.type(lines)
-        waiting = struct.pack("i", 0)
-        while struct.unpack("i", fcntl.ioctl(self.side, termios.FIONREAD, waiting))[0] < len(lines):
-            time.sleep(0.005)
+        wait_until(lambda: readable_bytes(self.side) >= len(lines))
 
     def shows(self, text: str) -> bool:
         """Whether just ``text`` comes out of it."""

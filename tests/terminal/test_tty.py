@@ -1,9 +1,7 @@
 """The controlling terminal, on real pseudo-terminals."""
 
-import fcntl
 import os
 import pty
-import struct
 import subprocess
 import sys
 import termios
@@ -12,6 +10,7 @@ import pytest
 
 from jpq.terminal.tty import interactive
 from tests.support.pressing import wait_until
+from tests.support.ptys import readable_bytes
 
 WAIT_S = 30.0
 KEYS = b"y\xc3\xa9\x1b[A\x1bOPn\n\x1b"
@@ -63,8 +62,7 @@ def test_typed_ahead_input_is_dropped(typist):
     typist.type(b"y\nsecond\n")
     assert typist.terminal.read_line() == "y"
     typist.type(b"n\n")
-    # What is typed is on its way for a moment.
-    wait_until(lambda: _waiting(typist.side) == len(b"second\nn\n"))
+    wait_until(lambda: readable_bytes(typist.side) == len(b"second\nn\n"))
     typist.terminal.drop_typed_ahead()
     typist.type(b"real\n")
     assert typist.terminal.read_line() == "real"
@@ -138,11 +136,6 @@ def test_the_controlling_terminal_is_used_though_all_else_is_pipes(arguments, en
 def test_interactive_can_be_forbidden_without_looking():
     assert not interactive({}, non_interactive=True)
     assert not interactive({"CI": "TRUE"}, non_interactive=False)
-
-
-def _waiting(fd):
-    """How many bytes there are to be read."""
-    return struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))[0]
 
 
 def _without_lines(fd):
