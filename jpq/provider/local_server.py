@@ -140,8 +140,8 @@ def _load(arguments: argparse.Namespace, key: str) -> Any:
         params.chat_template = _template(row.template)
     params.sampling.temp = row.temperature
     # A small model goes round in circles: who says 24 tokens of the last 1,024 again is held
-    # from going on with them (DRY sampling), and whatever is quoted is hardly ever so long. Of 80
-    # answers to one question 1 went on until its limit.
+    # from going on with them (DRY sampling); what is quoted is hardly ever so long. Circles that
+    # vary a little go on: this ends only those that are word for word.
     params.sampling.dry_multiplier = 0.8
     params.sampling.dry_allowed_length = 24
     params.sampling.dry_penalty_last_n = 1024
